@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from pydantic.fields import FieldInfo
 
 from deep_research import DeepResearch
 from deep_research.interfaces.cli.console import MEANINGS
 from deep_research.interfaces.cli.options import COMMANDS, COMMON, PROGRAM, Option
-from deep_research.settings import Settings, bounds, env_variable, preset_names
+from deep_research.setting_fields import SettingGroup, bounds, flatten, group_of
+from deep_research.settings import Settings, env_variable, preset_names
 from deep_research.state.transitions import mermaid
 
 HERE = Path(__file__).resolve().parent
@@ -20,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 INTRODUCTION = """\
 # Settings
 
-<!-- Written by docs/generate.py from the model in deep_research/settings/model.py. -->
+<!-- Written by docs/generate.py from the models in deep_research/settings and deep_research/state/task_settings.py. -->
 
 You can give a setting in five places. The first place that has it wins:
 
@@ -38,7 +42,21 @@ You can give a setting in five places. The first place that has it wins:
 preset = "fast"
 max_sub_queries = 4
 corpus = ["papers", "notes.md"]
+
+[research.fetch]
+timeout = 10
 ```
+
+Settings that belong together are members of a group, such as `fetch`:
+
+| place | one member of a group |
+| --- | --- |
+| Python | `DeepResearch(fetch=FetchSettings(timeout=10))` or `DeepResearch(fetch={"timeout": 10})` |
+| command line | `--fetch-timeout 10` or `--set fetch.timeout=10` |
+| environment | `DEEP_RESEARCH_FETCH_TIMEOUT=10` |
+| file | `timeout = 10` below `[research.fetch]` |
+
+Each of them sets only the members that it names; the others keep what the places below say.
 
 For an unknown name the error suggests the nearest known one. For a value out of bounds it names the setting, the
 bounds, the value and its origin. `deep-research doctor` prints each value in force and where it comes from.
@@ -51,7 +69,6 @@ bounds, the value and its origin. `deep-research doctor` prints each value in fo
   of a run supports one of them, the notices and the report say so: "language has no effect: the report is written
   without a language model, in the words of its sources."
 - `unit_timeout` covers all requests for one answer of a model, so it cannot be less than `operation_timeout`.
-- `heartbeat` is at most half of `lease_ttl`, so that a run does not lose its owner for one late renewal.
 
 ## Where keys and documents go
 
@@ -68,7 +85,7 @@ a file of the folder caused it.
 | `openai-compatible:` or `ollama:` with an address | no key goes there | only on this machine, without a key |
 | an address in `search_urls` | the key of that service goes there | refused |
 | a server in `mcp_servers` | its token goes to its address, or the engine starts its command | refused |
-| a proxy in `fetch_proxy` | its own password goes there | only `off` and `environment` |
+| a proxy in `fetch.proxy` | its own password goes there | only `off` and `environment` |
 | a path (`corpus`, `data_dir`, files, `replay:FILE`) | anywhere | only inside the folder |
 | `dense_model` | a name or a folder | only a name |
 
@@ -81,16 +98,35 @@ deep-research.toml`.
 
 
 def settings_page() -> str:
+    groups = {name: group for name, field in Settings.model_fields.items() if (group := group_of(field))}
+    own = _setting_table({name: f for name, f in Settings.model_fields.items() if name not in groups})
+    tables = "".join(
+        f"\n### {name}\n\n{_summary(group)} In Python: `{group.__name__}`.\n\n"
+        + _setting_table({f"{name}.{member}": field for member, field in group.model_fields.items()})
+        for name, group in groups.items()
+    )
+    return f"{INTRODUCTION}\n{own}{tables}\n## Presets\n\n{_presets()}"
+
+
+def _summary(group: type[SettingGroup]) -> str:
+    return inspect.cleandoc(group.__doc__ or "").partition("\n\n")[0].replace("\n", " ").replace("``", "`")
+
+
+def _setting_table(fields: Mapping[str, FieldInfo]) -> str:
     rows = [
-        (f"`{name}`", _default(name), bounds(name) or "-", f"`{env_variable(name)}`", str(field.description))
-        for name, field in Settings.model_fields.items()
+        (
+            f"`{path}`",
+            _default(field),
+            bounds(field) or "-",
+            f"`{env_variable(path)}`",
+            str(field.description),
+        )
+        for path, field in fields.items()
     ]
-    reference = _table(("name", "default", "bounds", "environment variable", "what it does"), rows)
-    return f"{INTRODUCTION}\n{reference}\n## Presets\n\n{_presets()}"
+    return _table(("name", "default", "bounds", "environment variable", "what it does"), rows)
 
 
-def _default(name: str) -> str:
-    field = Settings.model_fields[name]
+def _default(field: FieldInfo) -> str:
     if field.default_factory is dict:
         return "-"
     if field.default_factory is not None:
@@ -108,8 +144,8 @@ def _presets() -> str:
         purpose = " ".join(
             line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#")
         )
-        values = tomllib.loads(text)["research"]
-        changes = ", ".join(f"`{key} = {_toml(value)}`" for key, value in values.items())
+        values = flatten(Settings, tomllib.loads(text)["research"])
+        changes = ", ".join(f"`{path} = {_toml(value)}`" for path, value in values.items())
         rows.append((f"`{name}`", changes or "-", purpose))
     return _table(("name", "changes", "what it is for"), rows)
 

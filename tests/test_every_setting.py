@@ -14,6 +14,7 @@ from deep_research.phases.analysis import ExtractiveAnalyzer
 from deep_research.phases.planning import ExtractivePlanner
 from deep_research.phases.refinement import ExtractiveRefiner
 from deep_research.phases.synthesis import ExtractiveSynthesizer
+from deep_research.setting_fields import fields_by_path
 from deep_research.settings import Settings
 from deep_research.state import Budget, RunOptions
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
@@ -76,31 +77,33 @@ TABLE = {
     "gathering": Row(
         extractive=tasks.how_sub_queries_are_worked_on, model=tasks.how_sub_queries_are_worked_on
     ),
-    "max_waves": Row(model=tasks.waves_of_tasks, told=tasks.limits_of_tasks_without_any, because=NO_TASKS),
-    "max_task_steps": Row(
+    "tasks.max_waves": Row(
+        model=tasks.waves_of_tasks, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
+    ),
+    "tasks.max_steps": Row(
         model=tasks.steps_of_a_task, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),
-    "max_task_retries": Row(
+    "tasks.max_retries": Row(
         model=tasks.times_that_a_task_is_done_again, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),
-    "max_task_tokens": Row(
+    "tasks.max_tokens": Row(
         model=tasks.tokens_of_a_task, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),
-    "max_task_usd": Row(
+    "tasks.max_usd": Row(
         model=tasks.dollars_of_a_task, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),
-    "task_sources": Row(
+    "tasks.sources": Row(
         model=tasks.what_tasks_may_search, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),
-    "task_tools": Row(
+    "tasks.tools": Row(
         model=tasks.tools_that_tasks_may_use, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),
-    "task_public_after_private": Row(
+    "tasks.public_after_private": Row(
         model=tasks.whether_tasks_search_others_after_private_sources,
         told=tasks.limits_of_tasks_without_any,
         because=NO_TASKS,
     ),
-    "max_task_seconds": Row(model=tasks.seconds_of_a_task),
+    "tasks.max_seconds": Row(model=tasks.seconds_of_a_task),
     # What its owner is asked before it searches
     "approve_plan": Row(
         extractive=both.whether_the_plan_waits_for_its_owner, model=both.whether_the_plan_waits_for_its_owner
@@ -132,32 +135,30 @@ TABLE = {
     "reflection": Row(model=thinking.when_the_supervisor_thinks),
     "on_outage": Row(model=thinking.what_is_done_without_a_model),
     "economy": Row(model=thinking.the_cheaper_model_where_it_is_enough),
-    "service_concurrency": Row(model=thinking.requests_to_a_service_at_a_time),
-    "service_requests_per_minute": Row(model=thinking.requests_to_a_service_in_a_minute),
+    "rate_limits.model_concurrency": Row(model=thinking.requests_to_a_service_at_a_time),
+    "rate_limits.model_requests_per_minute": Row(model=thinking.requests_to_a_service_in_a_minute),
     "unit_timeout": Row(model=thinking.seconds_of_all_requests_for_an_answer),
     # What fits into a window
-    "token_safety_margin": Row(model=thinking.what_is_left_free_of_a_window),
-    "runtime": Row(model=thinking.where_the_engine_runs),
-    "runtime_overhead": Row(model=thinking.what_is_left_free_for_the_surroundings),
-    "model_context_overrides": Row(model=thinking.windows_of_models),
-    "token_management_enabled": Row(model=thinking.whether_content_is_made_to_fit),
-    "reading_tokens": Row(model=thinking.how_much_a_model_reads),
-    "read_sections": Row(model=thinking.whether_it_reads_sections_alone),
-    "section_relevance": Row(model=thinking.how_near_a_section_must_come),
-    "model_triage": Row(model=thinking.whether_a_model_is_asked_about_doubtful_sources),
-    "allow_content_dropping": Row(model=thinking.whether_anything_is_left_out),
+    "window.safety_margin": Row(model=thinking.what_is_left_free_of_a_window),
+    "window.runtime": Row(model=thinking.where_the_engine_runs),
+    "window.runtime_overhead": Row(model=thinking.what_is_left_free_for_the_surroundings),
+    "window.model_tokens": Row(model=thinking.windows_of_models),
+    "window.enabled": Row(model=thinking.whether_content_is_made_to_fit),
+    "reading.tokens": Row(model=thinking.how_much_a_model_reads),
+    "reading.sections": Row(model=thinking.whether_it_reads_sections_alone),
+    "reading.triage": Row(model=thinking.whether_a_model_is_asked_about_doubtful_sources),
+    "window.allow_dropping": Row(model=thinking.whether_anything_is_left_out),
     "protected": Row(
         model=thinking.what_is_never_left_out,
         told=both.options_without_effect,
         because=NO_WINDOW,
     ),
-    "summarization_provider": Row(model=thinking.who_chooses_what_is_kept),
-    "summarization_providers": Row(model=thinking.who_chooses_when_the_first_cannot),
-    "summarization_timeout": Row(model=thinking.how_long_choosing_may_take),
-    "summarization_cache_enabled": Row(model=thinking.whether_choices_are_remembered),
-    "content_archive_enabled": Row(model=thinking.whether_originals_are_kept),
-    "content_archive_ttl_hours": Row(anyway=process.age_at_which_archived_texts_go),
-    "research_archive_dir": Row(anyway=process.folder_of_archived_texts),
+    "summarization.model": Row(model=thinking.who_chooses_what_is_kept),
+    "summarization.timeout": Row(model=thinking.how_long_choosing_may_take),
+    "summarization.cache": Row(model=thinking.whether_choices_are_remembered),
+    "content_archive.enabled": Row(model=thinking.whether_originals_are_kept),
+    "content_archive.ttl_hours": Row(anyway=process.age_at_which_archived_texts_go),
+    "content_archive.dir": Row(anyway=process.folder_of_archived_texts),
     # Caps
     "budget": Row(extractive=both.caps_of_one_run, model=both.caps_of_one_run),
     "shared_budget": Row(extractive=both.caps_of_all_runs, model=both.caps_of_all_runs),
@@ -179,11 +180,9 @@ TABLE = {
     ),
     "task_timeout": Row(extractive=both.seconds_of_a_run, model=both.seconds_of_a_run),
     "wakes": Row(anyway=process.whether_due_runs_are_woken),
-    "wake_interval": Row(anyway=process.time_between_looks_for_due_runs),
     "hook_timeout": Row(extractive=both.seconds_of_a_hook, model=both.seconds_of_a_hook),
     "strict_hooks": Row(extractive=both.hooks_that_may_not_fail, model=both.hooks_that_may_not_fail),
     "max_question_chars": Row(anyway=process.longest_question),
-    "max_source_bytes": Row(anyway=searching.longest_text_of_a_source),
     "max_file_bytes": Row(anyway=searching.the_largest_local_file),
     # What is searched
     "corpus": Row(anyway=searching.documents_to_search),
@@ -196,8 +195,7 @@ TABLE = {
     "search": Row(anyway=searching.providers_by_name),
     "search_urls": Row(anyway=searching.where_services_are),
     "mcp_servers": Row(anyway=searching.servers_to_search_with, model=tasks.servers_whose_tools_tasks_use),
-    "search_fanout": Row(anyway=searching.services_that_each_search_asks),
-    "search_requests_per_minute": Row(anyway=searching.requests_to_one_service_in_a_minute),
+    "rate_limits.search_requests_per_minute": Row(anyway=searching.requests_to_one_service_in_a_minute),
     "max_rewordings": Row(anyway=searching.other_wordings_of_a_search),
     "max_sources_per_query": Row(anyway=searching.sources_of_a_search),
     "max_concurrent": Row(anyway=searching.searches_at_a_time),
@@ -214,19 +212,19 @@ TABLE = {
     ),
     "local_only": Row(model=thinking.only_models_of_this_machine, anyway=process.nothing_beyond_this_machine),
     # What is read
-    "fetch_pages": Row(anyway=searching.pages_that_searches_find_are_read),
-    "fetch_timeout": Row(anyway=searching.seconds_of_one_page),
-    "fetch_concurrency": Row(anyway=searching.pages_read_at_a_time),
-    "fetch_proxy": Row(anyway=searching.proxy_that_pages_are_read_through),
-    "fetch_per_host": Row(anyway=searching.pages_read_from_one_site_at_a_time),
-    "max_page_bytes": Row(anyway=searching.what_is_asked_of_a_site),
-    "respect_robots": Row(anyway=searching.what_is_asked_of_a_site),
-    "contact": Row(anyway=searching.what_is_asked_of_a_site),
-    "extraction_workers": Row(anyway=searching.processes_that_read),
-    "extraction_timeout": Row(anyway=searching.seconds_of_making_a_text),
-    "high_quality": Row(anyway=searching.what_the_user_trusts),
-    "medium_quality": Row(anyway=searching.what_the_user_trusts_somewhat),
-    "low_quality": Row(anyway=searching.what_the_user_does_not_trust),
+    "fetch.enabled": Row(anyway=searching.pages_that_searches_find_are_read),
+    "fetch.timeout": Row(anyway=searching.seconds_of_one_page),
+    "fetch.concurrency": Row(anyway=searching.pages_read_at_a_time),
+    "fetch.proxy": Row(anyway=searching.proxy_that_pages_are_read_through),
+    "fetch.per_host": Row(anyway=searching.pages_read_from_one_site_at_a_time),
+    "fetch.max_bytes": Row(anyway=searching.what_is_asked_of_a_site),
+    "fetch.respect_robots": Row(anyway=searching.what_is_asked_of_a_site),
+    "fetch.contact": Row(anyway=searching.what_is_asked_of_a_site),
+    "fetch.workers": Row(anyway=searching.processes_that_read),
+    "fetch.cpu_seconds": Row(anyway=searching.seconds_of_making_a_text),
+    "quality.high": Row(anyway=searching.what_the_user_trusts),
+    "quality.medium": Row(anyway=searching.what_the_user_trusts_somewhat),
+    "quality.low": Row(anyway=searching.what_the_user_does_not_trust),
     # The store and the process
     "user_id": Row(anyway=process.who_asked_and_in_which_session),
     "session_id": Row(anyway=process.who_asked_and_in_which_session),
@@ -242,11 +240,9 @@ TABLE = {
     "log_level": Row(anyway=process.lines_that_are_printed),
     "log_format": Row(anyway=process.form_of_the_lines),
     "lease_ttl": Row(anyway=process.time_after_which_a_silent_owner_is_replaced),
-    "heartbeat": Row(anyway=process.time_between_renewals),
-    "control_interval": Row(anyway=process.time_between_looks_for_commands),
     "max_active_runs": Row(anyway=process.runs_at_a_time),
 }
-WANTED = {*Settings.model_fields, *RunOptions.model_fields, *Budget.model_fields, "shared_budget"}
+WANTED = {*fields_by_path(Settings), *fields_by_path(RunOptions), *Budget.model_fields, "shared_budget"}
 
 
 def test_every_setting_and_every_option_of_a_run_has_a_row():

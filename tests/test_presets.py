@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from deep_research.errors import SettingsError, UnknownNameError
+from deep_research.setting_fields import flatten, nest, value_at
 from deep_research.settings import Settings, load_settings, preset_names, sources
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
@@ -31,11 +32,11 @@ def test_a_preset_gives_what_its_file_says_and_nothing_else(name: str, tmp_path:
     values: dict[str, Any] = tomllib.loads((CONFIG / f"{name}.toml").read_text("utf-8"))["research"]
     plain = load("default", tmp_path)
     changed = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in load(name, tmp_path)
-        if value != getattr(plain, key) and key != "preset"
+        path: list(value) if isinstance(value, tuple) else value
+        for path, value in flatten(Settings, dict(load(name, tmp_path))).items()
+        if value != value_at(plain, path) and path != "preset"
     }
-    assert changed == values
+    assert nest(changed) == values
 
 
 @pytest.mark.parametrize("name", NAMES)

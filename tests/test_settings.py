@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from deep_research.errors import DeepResearchError, SettingsError, UnknownNameError
-from deep_research.settings import ResolvedSettings, Settings, bounds, env_variable, load_settings
+from deep_research.setting_fields import bounds, fields_by_path, nest, value_at
+from deep_research.settings import ResolvedSettings, Settings, env_variable, load_settings
+from deep_research.settings.groups import FetchSettings
 from deep_research.state import Budget, RunOptions
 
 # name, default, lowest, highest, just below, just above; None where there is no such bound
@@ -28,12 +30,12 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("max_concurrent", 5, 1, 32, 0, 33),
     ("gate_retries", 1, 0, 3, -1, 4),
     ("max_supervisor_retries", 2, 0, 10, -1, 11),
-    ("max_waves", 3, 1, 10, 0, 11),
-    ("max_task_steps", 8, 0, 100, -1, 101),
-    ("max_task_retries", None, 0, 10, -1, 11),
-    ("max_task_tokens", None, 0, None, -1, None),
-    ("max_task_usd", None, 0.0, None, -0.5, None),
-    ("max_task_seconds", 600.0, 0.0, 86_400, -1, 86_400.5),
+    ("tasks.max_waves", 3, 1, 10, 0, 11),
+    ("tasks.max_steps", 8, 0, 100, -1, 101),
+    ("tasks.max_retries", None, 0, 10, -1, 11),
+    ("tasks.max_tokens", None, 0, None, -1, None),
+    ("tasks.max_usd", None, 0.0, None, -0.5, None),
+    ("tasks.max_seconds", 600.0, 0.0, 86_400, -1, 86_400.5),
     ("report_words", 800, 100, 20_000, 99, 20_001),
     ("min_supported", None, 0.01, 1.0, 0, 1.01),
     ("session_tokens", 2_000, 200, 50_000, 199, 50_001),
@@ -43,55 +45,48 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("max_usd", None, 0.0, None, -0.5, None),
     ("max_tokens", None, 0, None, -1, None),
     ("max_model_calls", None, 0, None, -1, None),
-    ("service_concurrency", 16, 1, 1_000, 0, 1_001),
-    ("service_requests_per_minute", None, 0.001, None, 0, None),
-    ("token_safety_margin", 0.15, 0.0, 0.9, -0.1, 1.0),
-    ("runtime_overhead", None, 0, 10_000_000, -1, 10_000_001),
-    ("reading_tokens", 100_000, 1_000, 100_000_000, 999, 100_000_001),
-    ("section_relevance", 0.45, 0.0, 1.0, -0.1, 1.1),
-    ("summarization_timeout", 60, 0.001, 3_600, 0, 3_600.5),
-    ("content_archive_ttl_hours", 168, 0.001, 87_600, 0, 87_600.5),
-    ("search_fanout", 1, 1, 10, 0, 11),
-    ("search_requests_per_minute", None, 0.001, None, 0, None),
+    ("rate_limits.model_concurrency", 16, 1, 1_000, 0, 1_001),
+    ("rate_limits.model_requests_per_minute", None, 0.001, None, 0, None),
+    ("window.safety_margin", 0.15, 0.0, 0.9, -0.1, 1.0),
+    ("window.runtime_overhead", None, 0, 10_000_000, -1, 10_000_001),
+    ("reading.tokens", 100_000, 1_000, 100_000_000, 999, 100_000_001),
+    ("summarization.timeout", 60, 0.001, 3_600, 0, 3_600.5),
+    ("content_archive.ttl_hours", 168, 0.001, 87_600, 0, 87_600.5),
+    ("rate_limits.search_requests_per_minute", None, 0.001, None, 0, None),
     ("max_rewordings", 1, 0, 3, -1, 4),
-    ("fetch_timeout", 30, 0.001, 600, 0, 600.5),
-    ("fetch_concurrency", 32, 1, 256, 0, 257),
-    ("fetch_per_host", 4, 1, 64, 0, 65),
-    ("max_page_bytes", 10_000_000, 10_000, 50_000_000, 9_999, 50_000_001),
-    ("extraction_workers", 2, 1, 64, 0, 65),
-    ("extraction_timeout", 10, 0.001, 600, 0, 600.5),
+    ("fetch.timeout", 30, 0.001, 600, 0, 600.5),
+    ("fetch.concurrency", 32, 1, 256, 0, 257),
+    ("fetch.per_host", 4, 1, 64, 0, 65),
+    ("fetch.max_bytes", 10_000_000, 10_000, 50_000_000, 9_999, 50_000_001),
+    ("fetch.workers", 2, 1, 64, 0, 65),
+    ("fetch.cpu_seconds", 10, 0.001, 600, 0, 600.5),
     ("max_question_chars", 20_000, 1, 200_000, 0, 200_001),
-    ("max_source_bytes", 2_000_000, 1_000, 50_000_000, 999, 50_000_001),
     ("max_file_bytes", 10_000_000, 10_000, 50_000_000, 9_999, 50_000_001),
     ("operation_timeout", 120, 0.001, 3_600, 0, 3_600.5),
     ("unit_timeout", None, 120.0, 36_000, 0, 36_000.5),
     ("task_timeout", 1_800, 0.001, 86_400, 0, 86_400.5),
     ("hook_timeout", 60, 0.001, 3_600, 0, 3_600.5),
-    ("wake_interval", 30, 0.001, 86_400, 0, 86_400.5),
     ("lease_ttl", 15, 10.0, 3_600, 0, 3_600.5),
-    ("heartbeat", 5, 0.001, 7.5, 0, 1_800.5),
-    ("control_interval", 0.05, 0.001, 10, 0, 10.5),
     ("max_active_runs", 200, 1, 10_000, 0, 10_001),
 ]
 OTHERS: dict[str, Any] = {
-    "fetch_proxy": "off",
+    "fetch.proxy": "off",
     "gathering": "search",
-    "task_sources": (),
-    "task_tools": (),
-    "task_public_after_private": False,
+    "tasks.sources": (),
+    "tasks.tools": (),
+    "tasks.public_after_private": False,
     "approve_plan": False,
     "clarify": "never",
-    "model_context_overrides": {},
-    "token_management_enabled": True,
+    "window.model_tokens": {},
+    "window.enabled": True,
     "protected": (),
-    "read_sections": True,
-    "model_triage": False,
-    "summarization_provider": None,
-    "summarization_providers": (),
-    "summarization_cache_enabled": True,
-    "allow_content_dropping": False,
-    "content_archive_enabled": False,
-    "research_archive_dir": None,
+    "reading.sections": True,
+    "reading.triage": False,
+    "summarization.model": (),
+    "summarization.cache": True,
+    "window.allow_dropping": False,
+    "content_archive.enabled": False,
+    "content_archive.dir": None,
     "system_prompt": None,
     "source_types": (),
     "since": None,
@@ -103,12 +98,12 @@ OTHERS: dict[str, Any] = {
     "local_only": False,
     "search_urls": {},
     "mcp_servers": {},
-    "fetch_pages": True,
-    "respect_robots": True,
-    "contact": None,
-    "high_quality": (),
-    "medium_quality": (),
-    "low_quality": (),
+    "fetch.enabled": True,
+    "fetch.respect_robots": True,
+    "fetch.contact": None,
+    "quality.high": (),
+    "quality.medium": (),
+    "quality.low": (),
     "corpus": (),
     "named_corpora": {},
     "users_file": None,
@@ -132,13 +127,14 @@ OTHERS: dict[str, Any] = {
     "thinking_tokens": {},
     "model_file": None,
     "record_models": None,
-    "runtime": "direct-api",
+    "window.runtime": "direct-api",
     "store": "sqlite",
     "memory": "sqlite",
     "preset": "default",
     "log_level": None,
     "log_format": "text",
 }
+FIELDS = fields_by_path(Settings)
 WHOLE = [row[0] for row in NUMBERS if isinstance(row[2], int)]
 
 
@@ -189,13 +185,13 @@ def outcome(call: Callable[[], object]) -> str:
 
 
 def test_every_setting_is_covered_by_these_tests() -> None:
-    assert {row[0] for row in NUMBERS} | OTHERS.keys() | {"data_dir"} == Settings.model_fields.keys()
+    assert {row[0] for row in NUMBERS} | OTHERS.keys() | {"data_dir"} == FIELDS.keys()
 
 
 @pytest.mark.parametrize(("name", "default"), [(row[0], row[1]) for row in NUMBERS] + list(OTHERS.items()))
 def test_a_setting_that_nobody_gave_has_its_default(name: str, default: Any) -> None:
     found = load()
-    assert getattr(found.settings, name) == default
+    assert value_at(found.settings, name) == default
     assert found.origins[name] == "default"
 
 
@@ -207,27 +203,31 @@ def test_data_goes_to_the_users_data_folder_by_default(user_folders: Path) -> No
 def test_the_bounds_themselves_are_allowed(name: str, lowest: Any, highest: Any) -> None:
     for value in (lowest, highest):
         if value is not None:
-            assert getattr(load(**{name: value}).settings, name) == value
+            assert value_at(load(**nest({name: value})).settings, name) == value
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [(row[0], value) for row in NUMBERS for value in row[4:] if value is not None]
 )
 def test_a_value_out_of_bounds_is_refused_with_name_bounds_value_and_origin(name: str, value: Any) -> None:
-    assert problem(**{name: value}) == f"{name} must be {bounds(name)}, got {value} (from argument)."
+    assert (
+        problem(**nest({name: value}))
+        == f"{name} must be {bounds(FIELDS[name])}, got {value} (from argument)."
+    )
 
 
 @pytest.mark.parametrize("name", [row[0] for row in NUMBERS])
 @pytest.mark.parametrize("value", ["many", True, [3], float("nan"), float("inf"), b"3"])
 def test_a_value_of_the_wrong_type_is_refused_with_what_is_wanted(name: str, value: Any) -> None:
     sort = "a whole number" if name in WHOLE else "a number"
-    assert problem(**{name: value}) == f"{name} must be {sort} {bounds(name)}, got {value!r} (from argument)."
+    line = f"{name} must be {sort} {bounds(FIELDS[name])}, got {value!r} (from argument)."
+    assert problem(**nest({name: value})) == line
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_count_takes_no_fraction_and_no_text(name: str) -> None:
-    assert "a whole number" in problem(**{name: 2.5})
-    assert "a whole number" in problem(**{name: "3"})
+    assert "a whole number" in problem(**nest({name: 2.5}))
+    assert "a whole number" in problem(**nest({name: "3"}))
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_a_count_takes_no_fraction_and_no_text(name: str) -> None:
             "as_of must be a day such as 2026-01-31, got '2026-02-30' (from argument).",
         ),
         (
-            {"fetch_proxy": "https://proxy.example:3128"},
-            "fetch_proxy must be off, environment or the address of an HTTP proxy, http://HOST:PORT, got "
+            {"fetch": {"proxy": "https://proxy.example:3128"}},
+            "fetch.proxy must be off, environment or the address of an HTTP proxy, http://HOST:PORT, got "
             "'https://proxy.example:3128'",
         ),
         ({"search_urls": "searxng"}, "search_urls must be a table of addresses by service, got 'searxng'"),
@@ -267,12 +267,6 @@ def test_a_count_takes_no_fraction_and_no_text(name: str) -> None:
 )
 def test_names_lists_and_paths_are_checked_too(given: dict[str, Any], line: str) -> None:
     assert problem(**given).startswith(line)
-
-
-def test_a_heartbeat_must_leave_room_for_a_late_one() -> None:
-    wanted = "heartbeat must be at most half of lease_ttl (8), got 5 (from argument)."
-    assert problem(lease_ttl=8.0) == wanted
-    assert load(lease_ttl=8.0, heartbeat=4.0).settings.heartbeat == 4
 
 
 @pytest.mark.timed
@@ -372,7 +366,7 @@ def test_an_argument_that_is_none_counts_as_not_given(here: Path) -> None:
     ("name", "text", "value"),
     [
         ("max_iterations", " 7 ", 7),
-        ("max_source_bytes", "1_000_000", 1_000_000),
+        ("max_file_bytes", "1_000_000", 1_000_000),
         ("operation_timeout", "0.5", 0.5),
         ("operation_timeout", "30", 30.0),
         ("max_searches", "none", None),
@@ -390,7 +384,7 @@ def test_an_argument_that_is_none_counts_as_not_given(here: Path) -> None:
     ],
 )
 def test_a_variable_is_read_as_its_setting_wants(name: str, text: str, value: Any) -> None:
-    assert getattr(load(environ={env_variable(name): text}).settings, name) == value
+    assert value_at(load(environ={env_variable(name): text}).settings, name) == value
 
 
 @pytest.mark.parametrize(
@@ -503,7 +497,7 @@ def test_variables_of_others_are_left_alone() -> None:
     assert load(environ={"PATH": "x", "DEEPRESEARCH_X": "1", "deep_research_x": "1"}) == load()
 
 
-@given(st.dictionaries(st.sampled_from(list(Settings.model_fields)), st.text(max_size=30), max_size=3))
+@given(st.dictionaries(st.sampled_from(list(FIELDS)), st.text(max_size=30), max_size=3))
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_no_text_in_the_environment_raises_anything_but_our_errors(texts: dict[str, str]) -> None:
     line = outcome(lambda: load(environ={env_variable(name): text for name, text in texts.items()}))
@@ -520,8 +514,8 @@ def test_any_list_of_names_survives_as_json(names: list[str]) -> None:
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists, max_leaves=4), st.data())
 @hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_no_argument_raises_anything_but_our_errors(value: Any, data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(list(Settings.model_fields)))
-    assert outcome(lambda: load_settings(overrides={name: value}, environ={})).isprintable()
+    name = data.draw(st.sampled_from([*FIELDS, *Settings.model_fields]))
+    assert outcome(lambda: load_settings(overrides=nest({name: value}), environ={})).isprintable()
 
 
 # --- unknown names -----------------------------------------------------------------------------------------
@@ -762,11 +756,12 @@ def test_an_unknown_option_of_a_run_is_refused_with_the_nearest_name() -> None:
 
 
 def test_run_options_and_settings_have_the_same_defaults_and_bounds() -> None:
-    for name in RunOptions.model_fields.keys() & Settings.model_fields.keys():
-        assert RunOptions.model_fields[name].default == Settings.model_fields[name].default
-        assert bounds(name, RunOptions) == bounds(name)
-    for name in Budget.model_fields.keys() & Settings.model_fields.keys() - {"max_iterations"}:
-        assert bounds(name, Budget) == bounds(name)
+    options = fields_by_path(RunOptions)
+    for name in options.keys() & FIELDS.keys():
+        assert options[name].default == FIELDS[name].default
+        assert bounds(options[name]) == bounds(FIELDS[name])
+    for name in Budget.model_fields.keys() & FIELDS.keys() - {"max_iterations"}:
+        assert bounds(Budget.model_fields[name]) == bounds(FIELDS[name])
 
 
 # --- cost and reference ------------------------------------------------------------------------------------
@@ -799,5 +794,5 @@ def test_a_cap_that_is_none_is_refused_as_the_setting_of_its_name_is(cap: str, v
 
 
 def test_the_password_of_a_proxy_is_in_no_repr() -> None:
-    settings = Settings(fetch_proxy="http://user:sesame@proxy.example:3128")
+    settings = Settings(fetch=FetchSettings(proxy="http://user:sesame@proxy.example:3128"))
     assert "sesame" not in repr(settings) + str(settings)

@@ -15,24 +15,23 @@ log = get_log("archive")
 
 
 def archive_folder(settings: Settings) -> Path:
-    return settings.research_archive_dir or settings.data_dir / "archive"
+    return settings.content_archive.dir or settings.data_dir / "archive"
 
 
 def content_rules(settings: Settings) -> ContentRules:
     """What may be done to content that does not fit."""
     return ContentRules(
-        enabled=settings.token_management_enabled,
-        allow_dropping=settings.allow_content_dropping,
-        reading_tokens=settings.reading_tokens,
-        read_sections=settings.read_sections,
-        section_relevance=settings.section_relevance,
-        model_triage=settings.model_triage,
+        enabled=settings.window.enabled,
+        allow_dropping=settings.window.allow_dropping,
+        reading_tokens=settings.reading.tokens,
+        read_sections=settings.reading.sections,
+        model_triage=settings.reading.triage,
     )
 
 
 def make_archive(settings: Settings, *, clock: Clock = utc_now) -> Archive:
     """The archive of these settings, whether anything is kept in it or not. Its folder is made by the first text."""
-    return Archive(archive_folder(settings), settings.content_archive_ttl_hours, clock)
+    return Archive(archive_folder(settings), settings.content_archive.ttl_hours, clock)
 
 
 def tidy(archive: Archive) -> None:

@@ -96,8 +96,8 @@ def _of_mcp_servers(settings: Settings) -> Iterator[Destination]:
 
 
 def _of_pages(settings: Settings, services: Sequence[Service]) -> Iterator[Destination]:
-    if settings.fetch_pages and any(not getattr(service.provider, "local", False) for service in services):
-        proxy = settings.fetch_proxy
+    if settings.fetch.enabled and any(not getattr(service.provider, "local", False) for service in services):
+        proxy = settings.fetch.proxy
         by = f", by {server_of(proxy)}" if "://" in proxy else ""
         yield Destination(server=f"{FOUND_SITES}{by}", uses=("pages",))
 

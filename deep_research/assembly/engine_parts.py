@@ -149,7 +149,7 @@ class Parts:
         only tasks could search."""
         worker = self.phases[DeepResearchPhase.GATHERING]
         assert isinstance(worker, GatheringPhase)
-        worker.tasks.check(options.task_sources, options.task_tools)
+        worker.tasks.check(options.tasks.sources, options.tasks.tools)
         only_tasks = bool(worker.tasks.sources.own) and not self.sources.any
         if only_tasks and options.gathering != "agents" and AgentRole.GATHERER.value not in self.setup.agents:
             raise NoSearchProviderError(
@@ -227,12 +227,11 @@ def assemble(
 
 def _assembled(settings: Settings, arguments: EngineArguments, clock: Clock, beside: Parts | None) -> Parts:
     calls = beside.calls if beside else Calls()
-    archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
+    archive = make_archive(settings, clock=clock) if settings.content_archive.enabled else None
     memory = UserMemory(arguments.memory, clock) if arguments.memory is not None else None
     limits = WorkLimits(
         max_concurrent=settings.max_concurrent,
         operation_timeout=settings.operation_timeout,
-        max_source_bytes=settings.max_source_bytes,
         calls=calls,
         archive=archive,
         memories=memory.texts if memory is not None else None,
@@ -316,7 +315,7 @@ def _phases(
 ) -> dict[DeepResearchPhase, Phase]:
     """Each with the agent that was chosen for it, else with ours."""
     rules = content_rules(settings)
-    choices = Choices() if settings.summarization_cache_enabled else None
+    choices = Choices() if settings.summarization.cache else None
     own = {DeepResearchPhase.GATHERING: sources.gatherer}
     beside: dict[DeepResearchPhase, dict[str, Any]] = {
         phase: _looking(phase, sources) for phase in PHASE_TYPES
@@ -324,7 +323,7 @@ def _phases(
     beside[DeepResearchPhase.GATHERING]["tasks"] = tasks
     beside[DeepResearchPhase.GATHERING]["recall"] = conversation.recall
     beside[DeepResearchPhase.SYNTHESIS]["judge"] = JudgeScope(settings.judge)
-    beside[DeepResearchPhase.ANALYSIS]["summarizer"] = Summarizer(settings.summarization_timeout, choices)
+    beside[DeepResearchPhase.ANALYSIS]["summarizer"] = Summarizer(settings.summarization.timeout, choices)
     return {
         phase: make(
             agents.get(PHASE_TO_AGENT[phase]) or own.get(phase) or _agent(phase, roles, rules),

@@ -12,14 +12,15 @@ from deep_research.assembly.engine_arguments import EngineArguments
 from deep_research.assembly.engine_parts import Parts, assemble
 from deep_research.assembly.named_corpora import corpus_paths
 from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
-from deep_research.settings import ResolvedSettings, Settings
+from deep_research.setting_fields import value_at, with_values
+from deep_research.settings import ResolvedSettings, Settings, path_of
 from deep_research.sources.search.service_choice import CORPUS
 from deep_research.state import ModelRole, NamedChoice, Notice, Permissions, SetUp
 from deep_research.state.journal import Clock, utc_now
 from deep_research.state.setup import SETTINGS, Difference, corpus_differences, differences, moved
 
-_OF_MODELS = ("model", "models", "economy", "summarization_provider", "summarization_providers")
-_OF_WINDOWS = ("runtime", "runtime_overhead")  # what one means depends on the other
+_OF_MODELS = ("model", "models", "economy", "summarization.model")
+_OF_WINDOWS = ("window.runtime", "window.runtime_overhead")  # what one means depends on the other
 SET_UP = "setup"  # the limit of a run that went on with another set-up
 CHANGED = "corpus"  # the limit of documents that are not what they were when the run began
 _CHANGED = "The documents in '{}' have changed since the run began; what it had read before stays as it was."
@@ -76,15 +77,12 @@ class EngineVariants:
             arguments = replace(arguments, permissions=permissions)
         if corpora:
             arguments = replace(arguments, corpora=tuple(corpora))
-            settings = _changed(settings, corpus=corpus_paths(settings, corpora))
+            settings = with_values(settings, {"corpus": corpus_paths(settings, corpora)})
         if provider_id is not None:
             of_all = ModelRole.SUMMARIZER.value  # who shortens texts is no agent, and asked for its price
             more = arguments.models
-            settings = _changed(
-                settings,
-                model=(provider_id,),
-                models={role: chain for role, chain in settings.models.items() if role == of_all},
-            )
+            own_models = {role: chain for role, chain in settings.models.items() if role == of_all}
+            settings = with_values(settings, {"model": (provider_id,), "models": own_models})
             arguments = replace(
                 arguments,
                 provider_id=provider_id,
@@ -193,10 +191,11 @@ class EngineVariants:
         if not self._names("corpus") and setup.corpora and not setup.named_corpora:
             values |= _standing(setup, places, new=new)
         for name in SETTINGS:
-            if not self._names(*(_OF_WINDOWS if name in _OF_WINDOWS else (name,))):
-                values[name] = getattr(setup, name)
+            path = path_of(name)
+            if not self._names(*(_OF_WINDOWS if path in _OF_WINDOWS else (path,))):
+                values[path] = getattr(setup, name)
         self._check_reach(values)
-        return _changed(base.settings, **values), replace(
+        return with_values(base.settings, values), replace(
             arguments, gates=dict(setup.gates) if arguments.gates is None else arguments.gates
         )
 
@@ -218,10 +217,6 @@ class EngineVariants:
 
 def _permissions_of(setup: SetUp) -> Permissions:
     return setup.user.permissions if setup.user is not None else Permissions()
-
-
-def _changed(settings: Settings, **values: Any) -> Settings:
-    return Settings.model_validate(dict(settings) | values)
 
 
 def _can_be_made(*chains: Sequence[NamedChoice]) -> bool:
@@ -254,7 +249,9 @@ def _standing(setup: SetUp, places: Sequence[str], *, new: bool) -> dict[str, An
 def _foreseen(setup: SetUp, base: Parts, settings: Settings) -> SetUp:
     """The set-up that parts would have which cannot be made, as far as it is known without making them."""
     of_objects = {name: getattr(base.setup, name) for name in ("agents", "hooks", "pages", "supervisor")}
-    return setup.model_copy(update=of_objects | {name: getattr(settings, name) for name in SETTINGS})
+    return setup.model_copy(
+        update=of_objects | {name: value_at(settings, path_of(name)) for name in SETTINGS}
+    )
 
 
 def _refuse(differences: Sequence[Difference], parts: Parts | None = None, *, new: bool) -> None:

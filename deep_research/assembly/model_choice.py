@@ -29,9 +29,9 @@ def make_models(
     models = models or {}
     own = read_profiles(settings.model_file) if settings.model_file else {}
     pool = ModelPool(
-        profiles=with_windows(own, settings.model_context_overrides),
-        at_once=settings.service_concurrency,
-        per_minute=settings.service_requests_per_minute,
+        profiles=with_windows(own, settings.window.model_tokens),
+        at_once=settings.rate_limits.model_concurrency,
+        per_minute=settings.rate_limits.model_requests_per_minute,
         record=settings.record_models,
         timeout=settings.operation_timeout,
         unit_timeout=settings.unit_timeout,
@@ -44,10 +44,8 @@ def make_models(
     by_role: dict[ModelRole, Sequence[Named]] = {
         ModelRole(role): names for role, names in settings.models.items()
     }
-    if shorteners := tuple(
-        filter(None, (settings.summarization_provider, *settings.summarization_providers))
-    ):
-        by_role.setdefault(ModelRole.SUMMARIZER, shorteners)
+    if settings.summarization.model:
+        by_role.setdefault(ModelRole.SUMMARIZER, settings.summarization.model)
     by_role |= {ModelRole(role): _chain(given) for role, given in models.items()}
     chain = settings.model if model is None else _chain(model)
     if settings.economy and chain and (cheaper := pool.profile(chain[0]).cheaper):
@@ -60,9 +58,9 @@ def make_models(
         pool=pool,
         chain=chain,
         by_role=by_role,
-        margin=settings.token_safety_margin,
-        runtime=settings.runtime,
-        overhead=settings.runtime_overhead,
+        margin=settings.window.safety_margin,
+        runtime=settings.window.runtime,
+        overhead=settings.window.runtime_overhead,
         reasoning=Reasoning(settings.effort, settings.thinking_tokens),
     )
 

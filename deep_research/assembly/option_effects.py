@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deep_research.assembly.engine_parts import Parts
+from deep_research.setting_fields import fields_by_path, value_at
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, ModelRole, Notice, RunOptions
 
 OPTION = "option"  # the name of the notices that tell of them
@@ -20,8 +21,8 @@ def without_effect(options: RunOptions, parts: Parts) -> tuple[Notice, ...]:
     reasons = dict(_reasons(parts, options))
     return tuple(
         Notice(name=OPTION, message=f"{name} has no effect: {reasons[name]}.")
-        for name in RunOptions.model_fields
-        if name in reasons and getattr(options, name) != RunOptions.model_fields[name].default
+        for name, field in fields_by_path(RunOptions).items()
+        if name in reasons and value_at(options, name) != field.default
     )
 
 
@@ -35,15 +36,15 @@ def _reasons(parts: Parts, options: RunOptions) -> Iterator[tuple[str, str]]:
         yield "audience", words
     if options.gathering != "agents":
         words = "sub-queries are searched, and not worked on as tasks"
-        for name in RunOptions.model_fields:
-            if name.startswith(("max_task_", "max_waves", "task_")) and name != "max_task_seconds":
+        for name in fields_by_path(RunOptions):
+            if name.startswith("tasks.") and name != "tasks.max_seconds":
                 yield name, words
     if not _keeps_language(parts):
         yield "source_language", "nothing that is searched can be asked for a language"
     if not any(_supports(parts, phase) for phase in _CONDENSING):
         yield "protected", "nothing is shortened or left out for a language model"
-    elif not parts.settings.token_management_enabled and not any(_is_own(parts, p) for p in _CONDENSING):
-        yield "protected", "token_management_enabled is off, so nothing is shortened or left out"
+    elif not parts.settings.window.enabled and not any(_is_own(parts, p) for p in _CONDENSING):
+        yield "protected", "window.enabled is off, so nothing is shortened or left out"
 
 
 def _supports(parts: Parts, phase: DeepResearchPhase) -> bool:

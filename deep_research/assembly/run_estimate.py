@@ -181,7 +181,7 @@ def _with_material(work: Work, parts: Parts, rehearsal: Rehearsal | None, *, at_
         queries = _capped(work.queries, options.budget.max_searches)
         others = queries * options.max_sources_per_query if at_most else queries
         sources, tokens = sources + others, tokens + others * USUAL_TOKENS[at_most]
-    most = settings.reading_tokens if settings.token_management_enabled else tokens
+    most = settings.reading.tokens if settings.window.enabled else tokens
     cut = tokens if tokens > most else 0
     return replace(work, sources=sources, tokens=int(min(tokens, most)), cut=int(cut))
 
@@ -193,14 +193,14 @@ def _searches(parts: Parts, work: Work) -> Range:
     first_look = int(bool(parts.models.chain_of(ModelRole.PLANNER)) and parts.sources.gatherer.asks_web)
     planned, again = work.iterations * work.queries, work.settings.max_rewordings * work.queries
     if options.gathering == "agents":
-        tries = options.max_waves * (1 + options.task_retries)
-        planned, again = planned * options.max_task_steps * TOOL_USES_PER_STEP * tries, 0
+        tries = options.tasks.max_waves * (1 + options.task_retries)
+        planned, again = planned * options.tasks.max_steps * TOOL_USES_PER_STEP * tries, 0
     high = _capped(first_look + planned + again * bool(parts.sources.services), options.budget.max_searches)
     return Range(low=min(1, high), high=high)
 
 
 def _fetches(parts: Parts, work: Work) -> Range:
-    pages = work.settings.fetch_pages and any(not service.local for service in parts.sources.services)
+    pages = work.settings.fetch.enabled and any(not service.local for service in parts.sources.services)
     page_count = PAGES_PER_SOURCE * work.iterations * work.queries * work.options.max_sources_per_query
     return Range(high=_capped(page_count, work.options.budget.max_fetches) if pages else 0)
 
@@ -225,7 +225,7 @@ def _roles(parts: Parts, options: RunOptions) -> Iterator[ModelRole]:
         if phase is not DeepResearchPhase.GATHERING and worker.spec.uses_model
     ]
     yield from thinking
-    leads = options.gathering == "agents" and options.max_waves > 1
+    leads = options.gathering == "agents" and options.tasks.max_waves > 1
     if parts.settings.reflection != "never" or options.clarify != "never" or leads:
         yield ModelRole.SUPERVISOR
     if ModelRole.ANALYZER in thinking and parts.models.by_role.get(ModelRole.SUMMARIZER):

@@ -16,7 +16,8 @@ from deep_research.logs import safe_name
 from deep_research.models.model_pool import Named
 from deep_research.models.registry import parse_name
 from deep_research.phases.agent_contract import Agent
-from deep_research.settings import Settings
+from deep_research.setting_fields import value_at
+from deep_research.settings import Settings, path_of
 from deep_research.state import DeepResearchPhase, NamedChoice, SetUp
 from deep_research.state.setup import SETTINGS
 from deep_research.supervisor.gates import GatePolicy
@@ -59,7 +60,7 @@ def set_up(
             _name(name): class_name(provider)
             for name, provider in sorted((arguments.data_sources or {}).items())
         },
-        **{name: getattr(settings, name) for name in SETTINGS},
+        **{name: value_at(settings, path_of(name)) for name in SETTINGS},
     )
 
 

@@ -95,7 +95,7 @@ def make_sources(
     corpus = make_corpus(settings, extractor) if _may_read(permissions) else None
     choice = _permitted(_services(settings, search, calls, connections), permissions)
     web = any(not getattr(each, "local", True) for each in (*choice.services, *beside))
-    own = make_pages(settings, store, extractor) if web and settings.fetch_pages else None
+    own = make_pages(settings, store, extractor) if web and settings.fetch.enabled else None
     if pages is not None and not callable(getattr(pages, "read", None)):
         raise ConfigurationError(
             f"{pages!r} reads no pages.", hint="Give an object with a method `async read(url)`."
@@ -103,7 +103,6 @@ def make_sources(
     gatherer = SearchGatherer(
         choice.services,
         corpus=corpus,
-        fanout=settings.search_fanout,
         rewordings=settings.max_rewordings,
         reading=SourceReader(pages=(pages or own) if own else None, lists=_lists(settings)),
         notes=[
@@ -129,7 +128,7 @@ def make_sources(
 
 
 def make_extractor(settings: Settings) -> Extractor:
-    return Extractor(workers=settings.extraction_workers, cpu_seconds=settings.extraction_timeout)
+    return Extractor(workers=settings.fetch.workers, cpu_seconds=settings.fetch.cpu_seconds)
 
 
 def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
@@ -138,7 +137,6 @@ def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
     return LocalCorpus(
         settings.corpus,
         data_dir=settings.data_dir,
-        max_text_bytes=settings.max_source_bytes,
         max_file_bytes=settings.max_file_bytes,
         dense=load_stage(settings.dense_model, local_only=settings.local_only)
         if settings.dense_model
@@ -155,22 +153,22 @@ def make_pages(settings: Settings, store: Store, extractor: Extractor) -> WebPag
     from deep_research.sources.fetch.proxy import OFF, ProxyGuard, proxies
     from deep_research.sources.fetch.robots import Robots
 
-    limits = FetchLimits(seconds=settings.fetch_timeout, bytes=settings.max_page_bytes)
+    limits = FetchLimits(seconds=settings.fetch.timeout, bytes=settings.fetch.max_bytes)
     try:
-        guard = ProxyGuard(proxies(settings.fetch_proxy)) if settings.fetch_proxy != OFF else None
+        guard = ProxyGuard(proxies(settings.fetch.proxy)) if settings.fetch.proxy != OFF else None
     except ValueError as error:
-        hint = "Set fetch_proxy to off, or to the address of an HTTP proxy."
-        raise SettingsError(f"fetch_proxy cannot be used: {error}.", hint=hint) from None
-    agent = f"{AGENT} ({settings.contact})" if settings.contact else AGENT
+        hint = "Set fetch.proxy to off, or to the address of an HTTP proxy."
+        raise SettingsError(f"fetch.proxy cannot be used: {error}.", hint=hint) from None
+    agent = f"{AGENT} ({settings.fetch.contact})" if settings.fetch.contact else AGENT
     fetcher = Fetcher(limits=limits, guard=guard, agent=agent)
     return WebPages(
         fetcher,
         Robots(fetcher),
-        _hosts(settings.fetch_per_host),
+        _hosts(settings.fetch.per_host),
         extractor,
         _StoredPages(store),
-        respect_robots=settings.respect_robots,
-        at_once=settings.fetch_concurrency,
+        respect_robots=settings.fetch.respect_robots,
+        at_once=settings.fetch.concurrency,
     )
 
 
@@ -202,8 +200,8 @@ def _services(
         urls=settings.search_urls,
         calls=calls,
         timeout=settings.operation_timeout * _REQUEST_TIME_SHARE,
-        per_minute=settings.search_requests_per_minute,
-        contact=settings.contact,
+        per_minute=settings.rate_limits.search_requests_per_minute,
+        contact=settings.fetch.contact,
         connect=connections.connection,
     )
 
@@ -228,7 +226,7 @@ def _permitted(choice: ServiceChoice, permissions: Permissions) -> ServiceChoice
 
 
 def _lists(settings: Settings) -> QualityLists:
-    return QualityLists(high=settings.high_quality, medium=settings.medium_quality, low=settings.low_quality)
+    return QualityLists(high=settings.quality.high, medium=settings.quality.medium, low=settings.quality.low)
 
 
 class _StoredPages:

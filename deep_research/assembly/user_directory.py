@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deep_research.errors import RightError, SettingsError
 from deep_research.files import read_regular
+from deep_research.setting_fields import value_at
 from deep_research.settings import Settings
 from deep_research.state import Budget, Permissions, RunOptions, UserContext
 
@@ -125,10 +126,10 @@ def restricted(options: RunOptions, user: UserContext) -> RunOptions:
     for name, allowed in (
         ("source_types", may.kinds),
         ("corpora", may.corpora),
-        ("task_tools", may.tools),
-        ("task_sources", may.sources),
+        ("tasks.tools", may.tools),
+        ("tasks.sources", may.sources),
     ):
-        values = getattr(options, name)
+        values = value_at(options, name)
         over = [each for each in values if allowed is not None and each not in allowed]
         if over:
             raise RightError(

@@ -130,15 +130,15 @@ class UsualRequests:
 
     def _tasks(self, part: float) -> Iterator[Requests]:
         work, end = self.work, self.end
-        waves = work.options.max_waves if end.reviews else 1
+        waves = work.options.tasks.max_waves if end.reviews else 1
         tries = part * work.queries * waves * (1 + (work.options.task_retries if end.reviews else 0))
-        steps = min(work.options.max_task_steps, STEPS[end.reviews])
+        steps = min(work.options.tasks.max_steps, STEPS[end.reviews])
         shown = 400 + steps * SHOWN / 2
         yield from self._request(
             P.GATHERING, R.TASK_AGENT, agent.SYSTEM, shown, 3 * end.answer, calls=tries * steps
         )
         yield from self._request(P.GATHERING, R.REVIEWER, task_review.SYSTEM, SHOWN, end.answer, calls=tries)
-        if work.options.max_waves > 1:
+        if work.options.tasks.max_waves > 1:
             results = part * work.queries * end.finding
             yield from self._request(P.GATHERING, R.SUPERVISOR, lead.SYSTEM, results, end.answer, calls=waves)
 
@@ -149,7 +149,7 @@ class UsualRequests:
         calls += end.reviews and calls > 2  # a source that is large leaves the one before it emptier
         answer = 60 + tokens / end.evidence * end.finding / calls
         yield from self._request(P.ANALYSIS, R.ANALYZER, reading.SYSTEM, tokens / calls, answer, calls=calls)
-        if work.settings.model_triage and end.reviews:
+        if work.settings.reading.triage and end.reviews:
             yield from self._request(P.ANALYSIS, R.ANALYZER, triage.SYSTEM, 3_000, 2 * end.answer)
         if calls > 1 or number:
             yield from self._request(

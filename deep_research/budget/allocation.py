@@ -194,7 +194,7 @@ def _floors(entries: Sequence[_Entry], budget: int) -> int:
                 f"The floors of the {len(floors)} {klass} items do not fit: with what goes before them they take"
                 f" {taken} tokens of {budget}.",
                 hint="Use a model with a larger window, or fewer sources"
-                + (", or allow_content_dropping." if klass is ItemClass.REGULAR else "."),
+                + (", or window.allow_dropping." if klass is ItemClass.REGULAR else "."),
                 tokens=taken,
                 limit=budget,
                 items=str(klass),

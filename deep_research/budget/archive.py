@@ -197,9 +197,9 @@ class Archive:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
             raise (StoreFullError if full else StoreReadOnlyError)(
                 f"The archive {self._folder} cannot be used: {error.strerror or error}.",
-                hint="Free some space, or set research_archive_dir to another folder."
+                hint="Free some space, or set content_archive.dir to another folder."
                 if full
-                else "Set research_archive_dir to your own writable folder, not a symbolic link.",
+                else "Set content_archive.dir to your own writable folder, not a symbolic link.",
                 folder=str(self._folder),
             ) from None
 
@@ -276,7 +276,7 @@ def _locked(folder: int) -> Iterator[None]:
 def _missing(content_hash: str) -> ContentMissingError:
     return ContentMissingError(
         f"The archive has no '{content_hash[:80]}'.",
-        hint="It may have expired: content_archive_ttl_hours says how long texts are kept.",
+        hint="It may have expired: content_archive.ttl_hours says how long texts are kept.",
         content_hash=content_hash,
     )
 

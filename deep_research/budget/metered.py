@@ -415,7 +415,7 @@ class _UsageRecorder:
 def _assumed(provider: ModelProvider, context: int) -> Notice:
     message = (
         f"The server of '{provider.name}' does not say how large the window of the model is; {context:,} tokens are"
-        f' assumed. Set model_context_overrides, as {{"{provider.name}" = 32768}}, to what it has.'
+        f' assumed. Set window.model_tokens, as {{"{provider.name}" = 32768}}, to what it has.'
     )
     return Notice(name=OF_MODEL, message=message)
 

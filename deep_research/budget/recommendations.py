@@ -39,17 +39,18 @@ def _of_content(fidelity: RunFidelity, limits: Sequence[Limit]) -> Iterator[str]
             f"{texts} left out to keep within {caps[0]}: raise it, or lower max_sources_per_query. What is named by"
             " protected stays."
             if caps
-            else f"{texts} left out: take a model with a larger window, raise reading_tokens, lower runtime_overhead and"
-            " token_safety_margin, or lower max_sources_per_query. What is named by protected stays."
+            else f"{texts} left out: take a model with a larger window, raise reading.tokens, lower"
+            " window.runtime_overhead and window.safety_margin, or lower max_sources_per_query. What is"
+            " named by protected stays."
         )
         if not fidelity.content_archive_hashes:
-            yield "No original was kept: content_archive_enabled keeps those of what is left out."
+            yield "No original was kept: content_archive.enabled keeps those of what is left out."
     if totals.fidelity < LOW_FIDELITY:
         yield (
             f"Less than half of what was found reached the models: raise {caps[0]}, or lower max_sources_per_query."
             if caps
             else "Less than half of what was found reached the models: lower max_sources_per_query, raise"
-            " reading_tokens, or take a model with a larger window; model_context_overrides says what one has."
+            " reading.tokens, or take a model with a larger window; window.model_tokens says what one has."
         )
 
 
@@ -57,25 +58,25 @@ def _of_prompts(notices: Sequence[Notice], aborted: str) -> Iterator[str]:
     failures = [aborted, *(notice.message for notice in notices if notice.name in ("agent", "model"))]
     floors = [said for said in failures if _FLOORS.search(said)]
     if floors:
-        yield "What is protected is more than a model reads: raise reading_tokens and the caps, or protect less."
+        yield "What is protected is more than a model reads: raise reading.tokens and the caps, or protect less."
     if any((_NO_ROOM.search(x) and x not in floors) or tells_too_long(x) for x in failures):
         yield (
-            "A prompt was too long for its model: raise token_safety_margin or runtime_overhead, give the true window in"
-            " model_context_overrides, or lower max_sources_per_query."
+            "A prompt was too long for its model: raise window.safety_margin or window.runtime_overhead, give the true"
+            " window in window.model_tokens, or lower max_sources_per_query."
         )
     if "summarizer" in _names(notices):
         yield (
-            "A model could not choose what is kept of a long text: name further ones in summarization_providers, a"
-            " faster one as summarization_provider, or raise summarization_timeout."
+            "A model could not choose what is kept of a long text: name faster or further ones in"
+            " summarization.model, or raise summarization.timeout."
         )
 
 
 def _of_archive(notices: Sequence[Notice], size: int) -> Iterator[str]:
     if "archive" in _names(notices):
-        yield "Originals could not be kept: set research_archive_dir to a folder that can be written."
+        yield "Originals could not be kept: set content_archive.dir to a folder that can be written."
     if size > LARGE_ARCHIVE:
         yield (
-            f"The archive has grown to {size / 1e9:.1f} GB: lower content_archive_ttl_hours, then run"
+            f"The archive has grown to {size / 1e9:.1f} GB: lower content_archive.ttl_hours, then run"
             " `deep-research archive clean`."
         )
 

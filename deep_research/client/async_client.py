@@ -26,6 +26,7 @@ from deep_research.research.route_table import ROUTES
 from deep_research.research.run_summary import RunDetail, RunSummary
 from deep_research.research.runs import FORMATS, ReportFormat, Waiting, check_limit, checked_run_id
 from deep_research.research.sessions import SessionSummary, SessionTurn
+from deep_research.setting_fields import SettingGroup
 from deep_research.state import RunStatus
 
 if TYPE_CHECKING:
@@ -412,10 +413,13 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """What is given, as JSON; without what is not given. Raises `UsageError`."""
     if values.get("shared_budget") is not None:
         raise UsageError("A server takes no shared_budget.", hint="Set it on the engine of the server.")
+    options = {
+        name: value.model_dump(exclude_unset=True) if isinstance(value, SettingGroup) else value
+        for name, value in values.items()
+        if value is not None
+    }
     try:
-        data: dict[str, Any] = to_jsonable_python(
-            {name: value for name, value in values.items() if value is not None}, exclude_none=True
-        )
+        data: dict[str, Any] = to_jsonable_python(options, exclude_none=True)
     except ValueError as error:
         raise UsageError(f"The request cannot be sent: {error}.", hint="Use plain values.") from None
     return data

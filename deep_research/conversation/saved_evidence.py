@@ -8,6 +8,7 @@ from datetime import timedelta
 from deep_research.errors import ContentMissingError
 from deep_research.phases.gathering.handoff import GatheredSource, Snapshot
 from deep_research.retrieval.ranking import matching
+from deep_research.setting_fields import value_at
 from deep_research.state import DeepResearchState, Source
 from deep_research.store import Store
 
@@ -23,7 +24,7 @@ _SCOPE = (
     "not_domains",
     "source_language",
     "corpora",
-    "task_sources",
+    "tasks.sources",
 )
 
 
@@ -46,7 +47,7 @@ def saved_sources(state: DeepResearchState, turns: Iterable[DeepResearchState]) 
 def _scope(state: DeepResearchState) -> tuple[object, ...]:
     setup = state.setup
     searched = setup and (setup.services, setup.corpora, setup.data_sources, setup.pages, setup.local_only)
-    return searched, state.permissions, *(getattr(state.options, name) for name in _SCOPE)
+    return searched, state.permissions, *(value_at(state.options, path) for path in _SCOPE)
 
 
 def _age(turn: DeepResearchState, state: DeepResearchState) -> timedelta:

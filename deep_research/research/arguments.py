@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from deep_research.budget.shared_budget import SharedBudget
+from deep_research.settings.groups import (
+    ContentArchiveSettings,
+    FetchSettings,
+    QualitySettings,
+    RateLimits,
+    ReadingSettings,
+    SummarizationSettings,
+    WindowSettings,
+)
 from deep_research.settings.mcp_servers import McpServer
-from deep_research.state import Budget, Exchange
+from deep_research.state import Budget, Exchange, TaskSettings
 
 
 class CommonArguments(TypedDict, total=False):
@@ -37,15 +46,7 @@ class CommonArguments(TypedDict, total=False):
     source_language: str | None
     protected: str | Sequence[str] | None
     gathering: Literal["search", "agents"] | None
-    max_waves: int | None
-    max_task_steps: int | None
-    max_task_retries: int | None
-    max_task_tokens: int | None
-    max_task_usd: float | None
-    max_task_seconds: float | None
-    task_sources: str | Sequence[str] | None
-    task_tools: str | Sequence[str] | None
-    task_public_after_private: bool | None
+    tasks: TaskSettings | Mapping[str, Any] | None
     approve_plan: bool | None
     clarify: Literal["never", "when_unsure"] | None
     on_cap: Literal["report", "ask"] | None
@@ -96,34 +97,18 @@ class SettingArguments(CommonArguments, total=False):
     thinking_tokens: int | Mapping[str, int] | None
     model_file: Path | str | None
     record_models: Path | str | None
-    service_concurrency: int | None
-    service_requests_per_minute: float | None
-    token_safety_margin: float | None
-    runtime: Literal["direct-api", "gemini-cli", "codex", "cursor", "claude-code"] | None
-    runtime_overhead: int | None
-    model_context_overrides: Mapping[str, int] | None
-    token_management_enabled: bool | None
-    reading_tokens: int | None
-    read_sections: bool | None
-    section_relevance: float | None
-    model_triage: bool | None
-    summarization_provider: str | None
-    summarization_providers: str | Sequence[str] | None
+    rate_limits: RateLimits | Mapping[str, Any] | None
+    window: WindowSettings | Mapping[str, Any] | None
+    reading: ReadingSettings | Mapping[str, Any] | None
+    summarization: SummarizationSettings | Mapping[str, Any] | None
     session_tokens: int | None
-    summarization_timeout: float | None
-    summarization_cache_enabled: bool | None
-    allow_content_dropping: bool | None
-    content_archive_enabled: bool | None
-    content_archive_ttl_hours: float | None
-    research_archive_dir: Path | str | None
+    content_archive: ContentArchiveSettings | Mapping[str, Any] | None
     max_question_chars: int | None
-    max_source_bytes: int | None
     max_file_bytes: int | None
     operation_timeout: float | None
     unit_timeout: float | None
     task_timeout: float | None
     wakes: bool | None
-    wake_interval: float | None
     hook_timeout: float | None
     strict_hooks: bool | None
     named_corpora: Mapping[str, Path | str] | None
@@ -132,26 +117,11 @@ class SettingArguments(CommonArguments, total=False):
     local_only: bool | None
     search_urls: Mapping[str, str] | None
     mcp_servers: Mapping[str, Mapping[str, Any] | McpServer] | None
-    search_fanout: int | None
-    search_requests_per_minute: float | None
     max_rewordings: int | None
-    fetch_pages: bool | None
-    fetch_timeout: float | None
-    fetch_concurrency: int | None
-    fetch_proxy: str | None
-    fetch_per_host: int | None
-    max_page_bytes: int | None
-    respect_robots: bool | None
-    contact: str | None
-    extraction_workers: int | None
-    extraction_timeout: float | None
-    high_quality: str | Sequence[str] | None
-    medium_quality: str | Sequence[str] | None
-    low_quality: str | Sequence[str] | None
+    fetch: FetchSettings | Mapping[str, Any] | None
+    quality: QualitySettings | Mapping[str, Any] | None
     data_dir: Path | str | None
     log_level: Literal["debug", "info", "warning", "error"] | None
     log_format: Literal["text", "json"] | None
     lease_ttl: float | None
-    heartbeat: float | None
-    control_interval: float | None
     max_active_runs: int | None

@@ -27,7 +27,7 @@ from deep_research.research.loops import BackgroundLoop
 from deep_research.research.memories import MemoryVerbs
 from deep_research.research.operations import plain
 from deep_research.research.run_control import CANCEL_WAIT_SECONDS, RunControl, as_shared
-from deep_research.research.waking import Waker
+from deep_research.research.waking import WAKE_INTERVAL_SECONDS, Waker
 from deep_research.state.identity import keyed_run_id, new_run_id
 
 # What makes and works on runs is imported where it is first used: a program that only names the class does not pay.
@@ -168,7 +168,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         self._closed = False
         self._workers = set()
         self._finalizer = self._to_release()
-        self._waker = Waker(self, self._settings.wake_interval) if self._settings.wakes else None
+        self._waker = Waker(self, WAKE_INTERVAL_SECONDS) if self._settings.wakes else None
         if self._waker is not None:
             self._background.submit(self._waker.run())
 
@@ -502,17 +502,15 @@ class DeepResearch(RunControl, MemoryVerbs):
 
     def _deeper(self, run_options: RunOptions, values: Mapping[str, Any]) -> RunOptions:
         """The options of the preset `deep`, where neither the run nor a setting names others."""
+        from deep_research.setting_fields import DEFAULT, flatten, with_values
         from deep_research.settings import preset_values
+        from deep_research.state import RunOptions
 
-        own_names = {name for name, origin in self._resolved.origins.items() if origin != "default"} | set(
-            values
-        )
-        more = {
-            name: value
-            for name, value in preset_values("deep").items()
-            if name in type(run_options).model_fields and name not in own_names
-        }
-        return run_options.model_copy(update=more)
+        own_paths = {path for path, origin in self._resolved.origins.items() if origin != DEFAULT}
+        own_paths |= flatten(RunOptions, values).keys()
+        options = {n: v for n, v in preset_values("deep").items() if n in RunOptions.model_fields}
+        more = {path: v for path, v in flatten(RunOptions, options).items() if path not in own_paths}
+        return with_values(run_options, more)
 
     async def _prepare(self, parts: Parts) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came

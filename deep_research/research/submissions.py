@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
 from deep_research.errors import RepeatedKeyError, UsageError
+from deep_research.setting_fields import flatten, value_at
 from deep_research.state import QueuePlace, RunOptions
 from deep_research.state.events import Event, RunCreated
 
@@ -35,14 +36,14 @@ def checked_key(key: object) -> str:
 
 
 def check_repeated(
-    run_id: str, log: Iterable[Event], question: str, options: RunOptions, option_names: Iterable[str]
+    run_id: str, log: Iterable[Event], question: str, options: RunOptions, values: Mapping[str, Any]
 ) -> None:
-    """Compare what is submitted with the run that its key belongs to: the question, and the options of these
-    names. Raises `RepeatedKeyError`."""
+    """Compare what is submitted with the run that its key belongs to: the question, and of the options those that
+    ``values`` name. Raises `RepeatedKeyError`."""
     created = cast("RunCreated", next(iter(log)))
-    names = [name for name in option_names if name in RunOptions.model_fields]
+    own = flatten(RunOptions, {n: value for n, value in values.items() if n in RunOptions.model_fields})
     if created.query == question and all(
-        getattr(created.options, name) == getattr(options, name) for name in names
+        value_at(created.options, path) == value_at(options, path) for path in own
     ):
         return
     raise RepeatedKeyError(

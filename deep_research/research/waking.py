@@ -12,6 +12,8 @@ from deep_research.logs import get_log
 
 log = get_log("waker")
 
+WAKE_INTERVAL_SECONDS = 30.0
+
 
 class Wakes(Protocol):
     """What can wake runs: an engine."""

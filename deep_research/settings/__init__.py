@@ -1,11 +1,14 @@
 """The settings of a host, the origin of each, and the one place that reads them."""
 
-from deep_research.settings.model import Settings, bounds
+from deep_research.setting_fields import UNSET
+from deep_research.settings.model import Settings
 from deep_research.settings.sources import (
-    UNSET,
     ResolvedSettings,
     env_variable,
+    join_path,
     load_settings,
+    path_of,
+    paths_by_name,
     preset_names,
     preset_values,
     setting_from_text,
@@ -15,9 +18,11 @@ __all__ = [
     "UNSET",
     "ResolvedSettings",
     "Settings",
-    "bounds",
     "env_variable",
+    "join_path",
     "load_settings",
+    "path_of",
+    "paths_by_name",
     "preset_names",
     "preset_values",
     "setting_from_text",

@@ -15,14 +15,14 @@ from typing import Any
 from deep_research.addresses import is_loopback
 from deep_research.errors import SettingsError
 from deep_research.files import read_regular
-from deep_research.settings.values import display_value
+from deep_research.setting_fields import display_value
 
 # Words for models and reports, and sites that no request goes to on account of them.
 FREE_TEXTS = (
-    *("system_prompt", "audience", "language", "contact", "domains", "not_domains"),
-    *("high_quality", "medium_quality", "low_quality", "protected"),
+    *("system_prompt", "audience", "language", "fetch.contact", "domains", "not_domains"),
+    *("quality.high", "quality.medium", "quality.low", "protected"),
 )
-MODEL_SETTINGS = ("model", "models", "summarization_provider", "summarization_providers", "model_file")
+MODEL_SETTINGS = ("model", "models", "summarization.model", "model_file")
 KEYLESS_MODELS = ("ollama:", "openai-compatible:")  # services that no key of another place goes to
 MAX_MODEL_FILE_BYTES = 1_000_000
 _FILE_MODEL = "replay:"
@@ -30,8 +30,8 @@ _FILE_MODEL = "replay:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderFile:
-    """The file of the current folder. ``where`` is its path as it is shown, ``path_settings`` are the settings that hold
-    paths, ``in_force`` those whose value is the file's."""
+    """The file of the current folder. ``where`` is its path as it is displayed, ``path_settings`` are the settings that
+    hold paths, ``in_force`` those whose value is the file's."""
 
     folder: Path
     where: str

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.patterns import regex
-from deep_research.settings.values import Name, Names, display_value, plain
+from deep_research.setting_fields import Form, Name, Names, display_value, plain
 
 MAX_TIMEOUT = 600.0  # seconds
 _NAME = regex(r"[a-z][a-z0-9_]{0,19}")  # it begins the names of tools
@@ -106,8 +106,8 @@ def _problem(server: McpServer) -> str:
     if (server.command is None) == (server.url is None):
         return "needs either a command or a url"
     if server.command is not None and "/" in server.command and not _is_whole(server.command):
-        command = display_value(server.command)
-        return f"names a command by a part of its path ({command}): name it alone, or its whole path"
+        part = display_value(server.command)
+        return f"names a command by a part of its path ({part}): name it alone, or its whole path"
     if server.url is not None:
         if server.args or server.env or server.variables:
             return "has a url, and args, env or variables, which only a command takes"
@@ -146,4 +146,6 @@ def _refusal(place: str, problem: str) -> SettingsError:
     )
 
 
-McpServers = Annotated[dict[Name, McpServer], BeforeValidator(_servers)]
+McpServers = Annotated[
+    dict[Name, McpServer], BeforeValidator(_servers), Form("a table of servers by name, each a table")
+]

@@ -5,17 +5,31 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, get_origin
 
 from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.files import read_regular
+from deep_research.setting_fields import (
+    ARGUMENT,
+    DEFAULT,
+    EVERY_SETTING,
+    UNSET,
+    display_value,
+    fields_by_path,
+    flatten,
+    holds_paths,
+    is_optional,
+    kind_of,
+    nest,
+    one_line,
+    plain,
+)
 from deep_research.settings.folder_file import FolderFile
-from deep_research.settings.model import Settings, kind, optional
-from deep_research.settings.values import EVERY_SETTING, display_value, one_line, plain
+from deep_research.settings.model import Settings
 
 PREFIX = "DEEP_RESEARCH_"
 CONFIG_VARIABLE = "DEEP_RESEARCH_CONFIG"
@@ -23,9 +37,6 @@ CONFIG_NAME = "deep-research.toml"
 SECTION = "research"
 _ALIASES = {"DEEP_RESEARCH_HOME": "data_dir"}
 MAX_FILE_BYTES = 1_000_000
-
-# As an argument: takes a cap away, where None would mean that nothing was given.
-UNSET: Any = object()
 
 # In an installed package the presets lie inside it; in a source checkout beside it. The inside wins, because
 # a folder called `config` beside an installed package belongs to someone else.
@@ -35,9 +46,10 @@ _PRESET_FOLDERS = (_PACKAGE / "data" / "config", _PACKAGE.parent / "config")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSettings:
-    """The settings in force. ``origins`` names for each setting where its value came from: «argument», the
-    name of the environment variable, the path of the file, «preset NAME» or «default». ``folder_file`` is the file of
-    the current folder that nobody named, None where no setting is in force that comes from one."""
+    """The settings in force. ``origins`` names for each setting, in a group for each member (``fetch.timeout``), where
+    its value came from: «argument», the name of the environment variable, the path of the file, «preset NAME» or
+    «default». ``folder_file`` is the file of the current folder that nobody named, None where no setting is in force that
+    comes from one."""
 
     settings: Settings
     origins: dict[str, str]
@@ -46,7 +58,7 @@ class ResolvedSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """Values of one source. ``base`` is the folder that its relative paths start from."""
+    """Values of one source by path. ``base`` is the folder that its relative paths start from."""
 
     values: Mapping[str, Any]
     origins: Mapping[str, str]
@@ -64,8 +76,8 @@ def load_settings(
 ) -> ResolvedSettings:
     """Read every source and return the settings in force, with their origins.
 
-    ``overrides`` are arguments; one that is None counts as not given, one that is
-    `UNSET` as none wanted. ``config`` names the file to read;
+    Sources are merged setting by setting, groups member by member. ``overrides`` are arguments, groups as objects or
+    dicts; one that is None counts as not given, one that is `UNSET` as none wanted. ``config`` names the file to read;
     without it `DEEP_RESEARCH_CONFIG`, then `deep-research.toml` in ``cwd``, then in the user's config folder.
     Exactly one file is read; the one that is found in ``cwd`` may name no address and no path outside of it (see
     `folder_file`). Paths become absolute: from the file's folder for those in a file, from ``cwd`` (default: the
@@ -85,14 +97,45 @@ def load_settings(
     return _merge((_preset(preset_name), file, environment, arguments))
 
 
-def setting_from_text(name: str, text: str) -> Any:
-    """The value that a text stands for, read as an environment variable's: for arguments typed at a prompt.
+def setting_from_text(name: str, text: str) -> tuple[str, Any]:
+    """The path of a setting, and the value that a text stands for, both read as an environment variable's: for arguments
+    typed at a prompt.
 
     Raises `UnknownNameError`. A text that does not parse is given back: `load_settings` refuses it.
     """
-    _check_name(name)
-    value = _parsed(name, text.strip())
-    return UNSET if value is None else value
+    path = path_of(name)
+    value = _parsed(path, text.strip())
+    return path, UNSET if value is None else value
+
+
+def join_path(path: str) -> str:
+    """The name of a setting where a dot cannot be: group and member joined with an underscore."""
+    return path.replace(".", "_")
+
+
+@cache
+def paths_by_name() -> Mapping[str, str]:
+    """The path of every setting by its name as `join_path` gives it."""
+    return {join_path(path): path for path in fields_by_path(Settings)}
+
+
+def path_of(name: str, where: str = "") -> str:
+    """The path of a setting by its name as `join_path` gives it. ``where`` is the place of the name.
+
+    Raises `UnknownNameError`.
+    """
+    paths = paths_by_name()
+    if name in Settings.model_fields and name not in paths:
+        member = next(path for path in paths.values() if path.startswith(f"{name}."))
+        raise UnknownNameError(
+            f"'{name}' is a group of settings{f' in {where}' if where else ''}.",
+            hint=f"Name a member of it, such as '{join_path(member)}'.",
+            kind="setting",
+            name=name,
+        )
+    if name not in paths:
+        raise UnknownNameError.of("setting", plain(name), paths, where=where, listed=EVERY_SETTING)
+    return paths[name]
 
 
 def preset_names() -> list[str]:
@@ -101,82 +144,65 @@ def preset_names() -> list[str]:
 
 
 def preset_values(name: str) -> Mapping[str, Any]:
-    """The settings that a preset names. Raises `UnknownNameError`."""
-    return _preset(name).values
+    """The settings that a preset names, groups as dicts. Raises `UnknownNameError`."""
+    return nest(_preset(name).values)
 
 
-def env_variable(name: str) -> str:
+def env_variable(path: str) -> str:
     """The environment variable that the reference names for a setting."""
-    return next((alias for alias, target in _ALIASES.items() if target == name), PREFIX + name.upper())
+    own = PREFIX + join_path(path).upper()
+    return next((alias for alias, target in _ALIASES.items() if target == path), own)
 
 
 def _merge(layers: tuple[_Layer, ...]) -> ResolvedSettings:
     values: dict[str, Any] = {}
-    origins = dict.fromkeys(Settings.model_fields, "default")
+    origins = dict.fromkeys(fields_by_path(Settings), DEFAULT)
     of_layer: dict[str, _Layer] = {}
     for layer in layers:
-        for name, value in layer.values.items():
-            values[name] = _absolute(name, value, layer)
-            origins[name] = layer.origins[name]
-            of_layer[name] = layer
+        for path, value in layer.values.items():
+            values[path] = _absolute(path, value, layer)
+            origins[path] = layer.origins[path]
+            of_layer[path] = layer
     file = next((layer.folder_file for layer in layers if layer.folder_file), None)
-    in_force = frozenset(name for name, layer in of_layer.items() if layer.folder_file)
+    in_force = frozenset(path for path, layer in of_layer.items() if layer.folder_file)
     return ResolvedSettings(
-        settings=Settings.model_validate(values, context={"origins": origins}),
+        settings=Settings.model_validate(nest(values), context={"origins": origins}),
         origins=origins,
         folder_file=replace(file, in_force=in_force) if file and in_force else None,
     )
 
 
-def _absolute(name: str, value: Any, layer: _Layer) -> Any:
+def _absolute(path: str, value: Any, layer: _Layer) -> Any:
     """A path, made to start from the layer's folder. All else stays: the model refuses what is no path."""
-    if name not in _path_settings():
+    if path not in _path_settings():
         return value
     if isinstance(value, list | tuple):
-        return tuple(_absolute(name, item, layer) for item in value)
+        return tuple(_absolute(path, item, layer) for item in value)
     if isinstance(value, Mapping):
-        return {key: _absolute(name, item, layer) for key, item in value.items()}
+        return {key: _absolute(path, item, layer) for key, item in value.items()}
     if not isinstance(value, str | Path) or not str(value):
         return value
     try:
         return str(layer.base / Path(value).expanduser())
     except RuntimeError:
-        origin = layer.origins[name]
+        origin = layer.origins[path]
         raise SettingsError(
-            f"{name} names the home folder of an unknown user, got {display_value(value)} (from {origin}).",
-            setting=name,
+            f"{path} names the home folder of an unknown user, got {display_value(value)} (from {origin}).",
+            setting=path,
         ) from None
 
 
 @cache
 def _path_settings() -> frozenset[str]:
-    sorts = {name: kind(Settings, name) for name in Settings.model_fields}
-    return frozenset(name for name, sort in sorts.items() if Path in (sort, *_leaves(sort)))
-
-
-def _leaves(sort: object) -> Iterator[object]:
-    for part in get_args(sort):
-        yield part
-        yield from _leaves(part)
+    return frozenset(path for path, field in fields_by_path(Settings).items() if holds_paths(field))
 
 
 # --- arguments ---------------------------------------------------------------------------------------------
 
 
 def _arguments(overrides: Mapping[str, Any], cwd: Path) -> _Layer:
-    for name in overrides:
-        _check_name(name)
-    values = {
-        name: None if value is UNSET else value for name, value in overrides.items() if value is not None
-    }
-    return _Layer(values, dict.fromkeys(values, "argument"), cwd)
-
-
-def _check_name(name: str, where: str = "") -> None:
-    if name not in Settings.model_fields:
-        raise UnknownNameError.of(
-            "setting", plain(name), Settings.model_fields, where=where, listed=EVERY_SETTING
-        )
+    values = flatten(Settings, overrides)
+    return _Layer(values, dict.fromkeys(values, ARGUMENT), cwd)
 
 
 # --- environment -------------------------------------------------------------------------------------------
@@ -189,21 +215,21 @@ def _environment(environ: Mapping[str, str], cwd: Path) -> _Layer:
     for variable in sorted(environ, key=lambda key: (key not in _ALIASES, key)):
         if not variable.startswith(PREFIX) or variable == CONFIG_VARIABLE:
             continue
-        name = _ALIASES.get(variable) or variable.removeprefix(PREFIX).lower()
-        _check_name(name, where=plain(variable))
+        path = path_of(_ALIASES.get(variable) or variable.removeprefix(PREFIX).lower(), plain(variable))
         text = environ[variable].strip()
         if text:  # an empty variable counts as not set, as in most tools
-            values[name] = _parsed(name, text)
-            origins[name] = variable
+            values[path] = _parsed(path, text)
+            origins[path] = variable
     return _Layer(values, origins, cwd)
 
 
-def _parsed(name: str, text: str) -> Any:
+def _parsed(path: str, text: str) -> Any:
     """The value that a variable's text stands for. Text that does not parse is handed on as it is: the model
     refuses it and says what it wants."""
-    if optional(Settings, name) and text.lower() in ("none", "null"):
+    field = fields_by_path(Settings)[path]
+    if is_optional(field) and text.lower() in ("none", "null"):
         return None
-    sort = kind(Settings, name)
+    sort = kind_of(field)
     try:
         if sort in (int, float):
             return sort(text)
@@ -271,7 +297,9 @@ def _section(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         if name in Settings.model_fields:
             raise SettingsError(
                 f"{name} is outside of a section in {where}.",
-                hint=f"Move it below [{SECTION}].",
+                hint=f"Write it as [{SECTION}.{name}]."
+                if isinstance(document[name], Mapping)
+                else f"Move it below [{SECTION}].",
                 setting=name,
             )
         if name != SECTION:
@@ -279,9 +307,7 @@ def _section(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     values = document.get(SECTION, {})
     if not isinstance(values, Mapping):
         raise SettingsError(f"{SECTION} must be a section in {where}.", hint=f"Write it as [{SECTION}].")
-    for name in values:
-        _check_name(name, where=where)
-    return values
+    return flatten(Settings, values, where)
 
 
 def _read_toml(path: Path, where: str) -> dict[str, Any] | None:

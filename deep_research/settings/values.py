@@ -10,20 +10,11 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from deep_research.errors import UnknownNameError
-from deep_research.logs import redact
+from deep_research.setting_fields import ONE_OR_MANY, Form, Name, Names, plain
 from deep_research.state import ModelRole
 from deep_research.state.phases import EVERY_ROLE
 
 _ROLES = [EVERY_ROLE, *(role.value for role in ModelRole)]
-_LONGEST_SHOWN = 80
-EVERY_SETTING = "`deep-research doctor` and docs/settings.md name all of them."
-
-
-def _one_or_many(value: object) -> object:
-    """A single text or path stands for a list of one; a list becomes the tuple the model keeps."""
-    if isinstance(value, str | Path):
-        return (value,)
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _path(value: object) -> object:
@@ -95,33 +86,31 @@ def _sizes(value: object) -> object:
     return value
 
 
-Name = Annotated[str, Field(min_length=1)]
 AnyPath = Annotated[Path, BeforeValidator(_path)]
-Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]
-Paths = Annotated[tuple[AnyPath, ...], BeforeValidator(_one_or_many)]
-NamesByRole = Annotated[dict[Name, Names], BeforeValidator(_by_role)]
+Paths = Annotated[tuple[AnyPath, ...], ONE_OR_MANY]
+NamesByRole = Annotated[dict[Name, Names], BeforeValidator(_by_role), Form("a table of model names by role")]
 Day = Annotated[date, BeforeValidator(_day)]
-EffortByRole = Annotated[dict[Name, Literal["low", "medium", "high"]], BeforeValidator(_for_roles)]
-TokensByRole = Annotated[dict[Name, Annotated[int, Field(ge=0, le=1_000_000)]], BeforeValidator(_for_roles)]
-Sizes = Annotated[dict[Name, Annotated[int, Field(ge=1_000)]], BeforeValidator(_sizes)]
-NamedPaths = dict[Name, AnyPath]
-Addresses = Annotated[dict[Name, Name], BeforeValidator(_addresses)]
+EffortByRole = Annotated[
+    dict[Name, Literal["low", "medium", "high"]],
+    BeforeValidator(_for_roles),
+    Form("low, medium or high, or a table of these by role"),
+]
+TokensByRole = Annotated[
+    dict[Name, Annotated[int, Field(ge=0, le=1_000_000)]],
+    BeforeValidator(_for_roles),
+    Form("a whole number, 0 at least, or a table of these by role"),
+]
+Sizes = Annotated[
+    dict[Name, Annotated[int, Field(ge=1_000)]],
+    BeforeValidator(_sizes),
+    Form("a table of tokens, 1,000 at least, by model"),
+]
+NamedPaths = Annotated[dict[Name, AnyPath], Form("a table of paths by name")]
+Addresses = Annotated[dict[Name, Name], BeforeValidator(_addresses), Form("a table of addresses by service")]
 
 
-def display_value(value: object) -> str:
-    """A value for an error line: short, and nothing in it that looks like a secret."""
-    return _cut(redact(repr(value)))
+def user_data_dir() -> Path:
+    """Where the platform keeps the data of programs."""
+    import platformdirs  # here, because importing the package must stay cheap
 
-
-def plain(name: str) -> str:
-    """A name for an error line. Names come from files too, so one may hold anything."""
-    return _cut(one_line(name))
-
-
-def one_line(text: str) -> str:
-    text = redact(text)
-    return text if text.isprintable() else ascii(text)[1:-1]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return platformdirs.user_data_path("deep-research", appauthor=False)

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from deep_research.state.run import Abort, DeepResearchState, RunOptions
     from deep_research.state.setup import CorpusChoice, NamedChoice, SetUp
     from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
+    from deep_research.state.task_settings import TaskSettings
     from deep_research.state.tasks import (
         KeyFact,
         Task,
@@ -186,6 +187,7 @@ __all__ = [
     "TaskFinding",
     "TaskLimits",
     "TaskReview",
+    "TaskSettings",
     "TaskState",
     "TaskStep",
     "TokenUsage",
@@ -223,6 +225,7 @@ _NAMES = {
     "context_usage": "ContextUsage ReadDepth ReadingBatch ReadingPlan SentItem SourceTriage",
     "setup": "CorpusChoice NamedChoice SetUp",
     "spending": "Budget ModelSpend Reservation Spent TokenUsage Usage",
+    "task_settings": "TaskSettings",
     "tasks": "KeyFact Task TaskFinding TaskLimits TaskReview TaskState TaskStep ToolUse",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

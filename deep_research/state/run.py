@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
+from deep_research.setting_fields import ONE_OR_MANY
 from deep_research.state.admission import Admission, Depth, Permissions, Scope, scaled
 from deep_research.state.claims import Claim, Draft, Judgement, PartJudgement, Repair
 from deep_research.state.context_usage import ContextUsage, ReadingPlan
@@ -53,13 +54,8 @@ from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.resolution import MAX_EXCHANGES, Exchange, Resolution
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, Spent, Usage
+from deep_research.state.task_settings import TaskSettings
 from deep_research.state.tasks import TaskState
-
-
-def _one_or_many(value: object) -> object:
-    """A single name stands for a list of one."""
-    return (value,) if isinstance(value, str) else value
-
 
 QUICK_WORDS = 150  # of the report of a quick run
 MIN_SUB_QUERIES, MAX_SUB_QUERIES = 2, 20  # of a plan
@@ -77,11 +73,7 @@ class RunOptions(Record):
         provider_id: A model for all agents of this run, such as ``anthropic:MODEL``, before those of the engine.
         corpora: Names of documents (setting ``named_corpora``) that the run searches instead of the engine's.
         gathering: ``search``, or ``agents`` for tasks.
-        max_waves: Waves of tasks in an iteration.
-        max_task_steps, max_task_tokens, max_task_usd, max_task_seconds: Limits of one attempt at a task.
-        max_task_retries: Repetitions of a task; None: ``max_supervisor_retries``.
-        task_sources, task_tools: Names of what tasks may use; empty: everything.
-        task_public_after_private: Whether tasks may search the web after they saw private data.
+        tasks: How many tasks a run sends out, and what they may use.
         approve_plan: Whether the run waits until its plan is approved.
         clarify: Whether the run may ask what an unclear question means.
         on_cap: What the run does at a cap: ``report`` or ``ask``.
@@ -120,17 +112,9 @@ class RunOptions(Record):
     history: tuple[Exchange, ...] = Field(default=(), max_length=MAX_EXCHANGES)
     remember: bool = False
     provider_id: str | None = Field(default=None, min_length=1)
-    corpora: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = Field(default=(), max_length=8)
+    corpora: Annotated[tuple[str, ...], ONE_OR_MANY] = Field(default=(), max_length=8)
     gathering: Literal["search", "agents"] = "search"
-    max_waves: int = Field(default=3, ge=1, le=10)
-    max_task_steps: int = Field(default=8, ge=0, le=100)
-    max_task_retries: int | None = Field(default=None, ge=0, le=10)
-    max_task_tokens: int | None = Field(default=None, ge=0)
-    max_task_usd: float | None = Field(default=None, ge=0)
-    max_task_seconds: float = Field(default=600.0, ge=0, le=86_400)
-    task_sources: tuple[str, ...] = ()
-    task_tools: tuple[str, ...] = ()
-    task_public_after_private: bool = False
+    tasks: TaskSettings = TaskSettings()
     approve_plan: bool = False
     clarify: Literal["never", "when_unsure"] = "never"
     on_cap: Literal["report", "ask"] = "report"
@@ -141,12 +125,13 @@ class RunOptions(Record):
 
     def may_search(self, source: str) -> bool:
         """Whether a data source (corpus, web, one that was handed over) may be searched: tasks may be kept to some."""
-        return self.gathering != "agents" or not self.task_sources or source in self.task_sources
+        return self.gathering != "agents" or not self.tasks.sources or source in self.tasks.sources
 
     @property
     def task_retries(self) -> int:
         """How often a task may be done again."""
-        return self.max_supervisor_retries if self.max_task_retries is None else self.max_task_retries
+        own = self.tasks.max_retries
+        return self.max_supervisor_retries if own is None else own
 
 
 class Abort(Record):
@@ -332,7 +317,7 @@ class DeepResearchState(Record):
     @property
     def task_steps(self) -> int:
         """The steps that an agent may take at one attempt at a task."""
-        return scaled(self.options.max_task_steps, self.scope)
+        return scaled(self.options.tasks.max_steps, self.scope)
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class SetUp(Record):
     ``pages`` are the classes of what was handed over, and so are ``tools`` and ``data_sources`` by their names. ``gates``
     are policies by phase. ``provider_id`` is the model that this run alone was given, ``named_corpora`` the
     documents, and ``user`` the one it works for, where a directory knows the users. All other fields are
-    settings of that name."""
+    settings, where group and member are joined with an underscore."""
 
     provider_id: str | None = None
     named_corpora: tuple[str, ...] = ()
@@ -72,8 +72,7 @@ class SetUp(Record):
     data_sources: dict[str, str] = Field(default_factory=dict)
 
     local_only: bool = False
-    fetch_pages: bool = True
-    search_fanout: int = 1
+    fetch_enabled: bool = True
     max_rewordings: int = 1
     dense_model: str | None = None
     reflection: str = "on_failure"
@@ -82,18 +81,17 @@ class SetUp(Record):
     effort: dict[str, str] = Field(default_factory=dict)
     thinking_tokens: dict[str, int] = Field(default_factory=dict)
     critique: bool = True
-    read_sections: bool = True
-    section_relevance: float = 0.45
-    model_triage: bool = False
+    reading_sections: bool = True
+    reading_triage: bool = False
     reading_tokens: int = 100_000
-    token_management_enabled: bool = True
-    allow_content_dropping: bool = False
-    token_safety_margin: float = 0.15
-    runtime: str = "direct-api"
-    runtime_overhead: int | None = None
-    model_context_overrides: dict[str, int] = Field(default_factory=dict)
+    window_enabled: bool = True
+    window_allow_dropping: bool = False
+    window_safety_margin: float = 0.15
+    window_runtime: str = "direct-api"
+    window_runtime_overhead: int | None = None
+    window_model_tokens: dict[str, int] = Field(default_factory=dict)
     summarization_timeout: float = 60.0
-    summarization_cache_enabled: bool = True
+    summarization_cache: bool = True
     content_archive_enabled: bool = False
 
     def chains(self) -> dict[str, tuple[NamedChoice, ...]]:

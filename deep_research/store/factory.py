@@ -19,6 +19,4 @@ def make_store(settings: Settings) -> Store:
     return SQLiteStore(
         settings.data_dir / DATABASE,
         lease_ttl=settings.lease_ttl,
-        heartbeat=settings.heartbeat,
-        control_interval=settings.control_interval,
     )

@@ -53,7 +53,7 @@ from deep_research.store.writer import (
 )
 
 LEASE_SECONDS = 15.0
-HEARTBEAT_SECONDS = 5.0
+HEARTBEATS_PER_LEASE = 3  # so that a run does not lose its owner for one late renewal
 CONTROL_INTERVAL_SECONDS = 0.05
 
 _T = TypeVar("_T")
@@ -70,14 +70,14 @@ class SQLiteStore(Store):
         path: Path | str,
         *,
         lease_ttl: float = LEASE_SECONDS,
-        heartbeat: float = HEARTBEAT_SECONDS,
+        heartbeat: float | None = None,
         control_interval: float = CONTROL_INTERVAL_SECONDS,
         lock_timeout: float = LOCK_TIMEOUT_SECONDS,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.path = Path(path)
         self._ttl = self.lease = lease_ttl
-        self._heartbeat = heartbeat
+        self._heartbeat = lease_ttl / HEARTBEATS_PER_LEASE if heartbeat is None else heartbeat
         self._interval = control_interval
         self._lock_timeout = lock_timeout
         self.now = now

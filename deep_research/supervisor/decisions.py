@@ -7,13 +7,14 @@ steered."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
-from deep_research.errors import ConfigurationError
+from deep_research.errors import ConfigurationError, UnknownNameError
+from deep_research.setting_fields import UNSET, flatten, nest, with_values
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentDecision,
@@ -173,22 +174,33 @@ def with_options(decision: AgentDecision, default: AgentDecision, options: RunOp
     """The decision with what it names other than by default among the options of a run. Raises `ConfigurationError` for a
     value that is none."""
     names = [name for name in RunOptions.model_fields if name not in _OF_RUN and name in decision.inputs]
-    changed = {
+    values = {
         name: decision.inputs[name]
         for name in names
         if name not in default.inputs or decision.inputs[name] != default.inputs[name]
     }
-    if not changed:
+    if not values:
         return decision
     try:
-        RunOptions.model_validate({**dict(options), **changed})
+        own_options = _by_path(values)
+        with_values(options, own_options)
+    except UnknownNameError as error:
+        raise ConfigurationError(
+            f"The dispatch to the {decision.agent} cannot be: {error.problem}", hint=error.hint
+        ) from None
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         raise ConfigurationError(
             f"The dispatch to the {decision.agent} cannot be: {'.'.join(map(str, fault['loc']))}: {fault['msg']}.",
             hint="Its inputs may name options of a run, within their bounds.",
         ) from None
-    return decision.model_copy(update={"inputs": {**decision.inputs, _OPTIONS: changed}})
+    return decision.model_copy(update={"inputs": {**decision.inputs, _OPTIONS: nest(own_options)}})
+
+
+def _by_path(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by path, None among them."""
+    values = {name: UNSET if value is None else value for name, value in options.items()}
+    return flatten(RunOptions, values, kind="option")
 
 
 def latest_dispatch(state: DeepResearchState, phase: DeepResearchPhase) -> AgentDecision | None:
@@ -229,7 +241,7 @@ class PhaseJournal:
     def state(self) -> DeepResearchState:
         state = self._journal.state
         if self._last_view is None or self._last_view[0] is not state:
-            options = RunOptions.model_validate({**dict(state.options), **self._options})
+            options = with_values(state.options, _by_path(self._options))
             self._last_view = state, state.model_copy(update={"options": options})
         return self._last_view[1]
 

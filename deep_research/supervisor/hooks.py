@@ -94,7 +94,7 @@ class TaskVerdict:
     """The ``review`` hook returns this to overrule the review of a task's finding.
 
     Args:
-        approved: Whether the finding stands. Otherwise the task is repeated, at most ``max_task_retries`` times.
+        approved: Whether the finding stands. Otherwise the task is repeated, at most ``tasks.max_retries`` times.
         critique: Text for the next attempt.
         follow_up_question: The question of the next attempt, if it changes.
 

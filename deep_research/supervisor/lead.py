@@ -142,7 +142,7 @@ def _may_decide(state: DeepResearchState, wave_count: int) -> bool:
     return (
         worked
         and not is_over
-        and wave_count + 1 < state.options.max_waves
+        and wave_count + 1 < state.options.tasks.max_waves
         and not state.searching_stopped
         and affordable(state, 1) > 0
     )
@@ -190,7 +190,7 @@ def _message(state: DeepResearchState, wave_count: int, room: Room) -> Message:
         text = message.within("\n".join(_result(task, titles)), share, "what tasks found")
         message.material(f"task {number}", text)
         message.cut()
-    most = state.options.max_waves
+    most = state.options.tasks.max_waves
     message.add(
         f"Wave {wave_count + 1} of at most {most} is done. The next one may have up to {state.max_sub_queries} tasks."
     )

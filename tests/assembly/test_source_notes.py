@@ -18,7 +18,7 @@ def test_a_reader_that_cannot_be_loaded_is_told_of_a_run_that_reads_files_or_pag
     reads = (
         {"corpus": [tmp_path / "docs"], "search": ["corpus"]}
         if searched == "folder"
-        else {"search": [ScriptedSearch()], "fetch_pages": False}
+        else {"search": [ScriptedSearch()], "fetch": {"enabled": False}}
     )
     with DeepResearch(store="memory", data_dir=tmp_path / "data", **reads) as engine:
         result = engine.run("When was the old tower built?")

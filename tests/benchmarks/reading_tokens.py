@@ -46,9 +46,9 @@ COUNT = Counter().expected
 
 
 MODES: dict[str, dict[str, bool]] = {
-    "sections": {"read_sections": True},
-    "whole": {"read_sections": False},
-    "asked": {"read_sections": True, "model_triage": True},
+    "sections": {"reading": {"sections": True}},
+    "whole": {"reading": {"sections": False}},
+    "asked": {"reading": {"sections": True, "triage": True}},
 }
 
 

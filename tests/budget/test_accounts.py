@@ -75,7 +75,7 @@ def test_an_aborted_run_is_advised_by_why_it_was():
     abort = Abort(
         reason=AbortReason.ERROR, message="What is protected does not fit.", phase=READ, iteration=1
     )
-    assert "token_safety_margin" in Accounts.of(state(abort=abort)).advice[0]
+    assert "window.safety_margin" in Accounts.of(state(abort=abort)).advice[0]
 
 
 def test_the_books_are_those_of_the_log():

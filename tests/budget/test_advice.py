@@ -1,11 +1,14 @@
 """What could be done about a run: a case for each row of the spec's troubleshooting table, and for its tuning tips."""
 
+import re
+
 import pytest
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.failures import from_status
+from deep_research.setting_fields import fields_by_path
 from deep_research.settings import Settings
 from deep_research.state import ContextUsage, DeepResearchPhase, Limit, Notice, SentItem
 
@@ -36,35 +39,46 @@ ROWS = {
     "content dropped": (
         (fidelity(100, 100, 100, 0), ()),
         {},
-        ["1 text was left out", "larger window", "reading_tokens", "runtime_overhead", "token_safety_margin"],
+        [
+            "1 text was left out",
+            "larger window",
+            "reading.tokens",
+            "window.runtime_overhead",
+            "window.safety_margin",
+        ],
     ),
-    "its original is lost": ((fidelity(100, 100, 0), ()), {}, ["content_archive_enabled"]),
+    "its original is lost": ((fidelity(100, 100, 0), ()), {}, ["content_archive.enabled"]),
     "low fidelity": (
         (fidelity(40, 40), ()),
         {},
-        ["Less than half", "max_sources_per_query", "reading_tokens", "model_context_overrides"],
+        ["Less than half", "max_sources_per_query", "reading.tokens", "window.model_tokens"],
     ),
     "a service said that the prompt is too long": (
         (WHOLE, (fell_back(TOO_LONG),)),
         {},
-        ["too long for its model", "token_safety_margin", "runtime_overhead", "max_sources_per_query"],
+        [
+            "too long for its model",
+            "window.safety_margin",
+            "window.runtime_overhead",
+            "max_sources_per_query",
+        ],
     ),
-    "we said so": ((WHOLE, (fell_back(WINDOW),)), {}, ["token_safety_margin"]),
-    "the run was aborted by it": ((WHOLE, ()), {"aborted": str(WINDOW)}, ["token_safety_margin"]),
+    "we said so": ((WHOLE, (fell_back(WINDOW),)), {}, ["window.safety_margin"]),
+    "the run was aborted by it": ((WHOLE, ()), {"aborted": str(WINDOW)}, ["window.safety_margin"]),
     "summarization failed": (
         (WHOLE, (Notice(name="summarizer", message="no choice within 60 s"),)),
         {},
-        ["summarization_providers", "summarization_provider", "summarization_timeout"],
+        ["summarization.model", "summarization.timeout"],
     ),
     "the archive is large": (
         (WHOLE, ()),
         {"archive_bytes": 2 * LARGE_ARCHIVE},
-        ["2.0 GB", "content_archive_ttl_hours", "deep-research archive clean"],
+        ["2.0 GB", "content_archive.ttl_hours", "deep-research archive clean"],
     ),
     "the archive cannot be written": (
         (WHOLE, (Notice(name="archive", message="Originals are not kept"),)),
         {},
-        ["research_archive_dir"],
+        ["content_archive.dir"],
     ),
     "a cap was reached": (
         (WHOLE, (Limit(name="max_usd", message="m"), Limit(name="max_tokens:analysis", message="m"))),
@@ -111,13 +125,12 @@ def test_an_original_that_was_kept_is_not_asked_for():
 
 def test_every_name_that_is_advised_is_a_setting():
     words = {
-        word.strip(".,:;`")
+        word
         for (sent, limits), more, _ in ROWS.values()
         for line in advice(sent, limits, **more)
-        for word in line.split()
-        if "_" in word
+        for word in re.findall(r"[a-z]+(?:[._][a-z]+)+", line)
     }
-    assert words <= Settings.model_fields.keys()
+    assert words <= fields_by_path(Settings).keys()
     assert len(words) > 10
 
 

@@ -180,7 +180,7 @@ def test_where_nothing_may_be_dropped_all_keep_a_headline():
     with pytest.raises(WindowError, match="10 regular items") as refused:
         allocate(items, 1_119, regular=Kept.HEADLINE)
     assert refused.value.data == {"tokens": 1_120, "limit": 1_119, "items": "regular"}
-    assert "allow_content_dropping" in str(refused.value)
+    assert "window.allow_dropping" in str(refused.value)
 
 
 @pytest.mark.parametrize(

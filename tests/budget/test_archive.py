@@ -199,7 +199,7 @@ def test_a_folder_that_is_none_is_refused(archive, folder, tmp_path, kind):
     else:
         (tmp_path / "elsewhere").mkdir()
         folder.symlink_to(tmp_path / ("elsewhere" if kind == "link" else "nowhere"))
-    with pytest.raises(StoreReadOnlyError, match="research_archive_dir"):
+    with pytest.raises(StoreReadOnlyError, match=r"content_archive\.dir"):
         save(archive)
     assert list((tmp_path / "elsewhere").iterdir() if kind != "file" else []) == []
 

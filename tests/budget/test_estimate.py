@@ -8,7 +8,8 @@ from deep_research.assembly.usual_requests import HIGH, LOW, UsualRequests, Work
 from deep_research.budget.estimate import Dollars, Range, Requests, RoleModel, Standing, estimate
 from deep_research.models.profiles import Price
 from deep_research.settings import Settings
-from deep_research.state import Budget, DeepResearchPhase, ModelRole, RunOptions
+from deep_research.settings.groups import ReadingSettings
+from deep_research.state import Budget, DeepResearchPhase, ModelRole, RunOptions, TaskSettings
 
 P, PRICE = DeepResearchPhase, Price(input=2, output=10)
 
@@ -111,14 +112,13 @@ amounts = st.integers(0, 200_000)
             RunOptions,
             max_iterations=st.integers(1, 10),
             report_words=st.integers(100, 20_000),
-            max_task_steps=st.integers(0, 100),
-            max_task_retries=st.integers(0, 10),
+            tasks=st.builds(TaskSettings, max_steps=st.integers(0, 100), max_retries=st.integers(0, 10)),
             clarify=st.sampled_from(["never", "when_unsure"]),
         ),
         settings=st.builds(
             Settings,
             critique=st.booleans(),
-            model_triage=st.booleans(),
+            reading=st.builds(ReadingSettings, triage=st.booleans()),
             reflection=st.sampled_from(["never", "on_failure", "always"]),
         ),
         queries=st.integers(1, 20),

@@ -27,7 +27,9 @@ from deep_research.budget.phase_allocation import share
 from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.budget.window import Window
 from deep_research.errors import WindowError
-from deep_research.settings import Settings, bounds
+from deep_research.setting_fields import bounds, value_at
+from deep_research.settings import Settings
+from deep_research.settings.groups import WindowSettings
 from deep_research.state import ConfidenceLevel, ContextUsage, DeepResearchPhase, Finding, Notice, SentItem
 
 ROWS = {}
@@ -43,36 +45,37 @@ def row(name):
 
 
 SETTINGS = {
-    "token_management_enabled": True,
-    "token_safety_margin": 0.15,
-    "runtime_overhead": None,  # DESIGN: by environment, 10,000 of an API that is called directly
-    "summarization_provider": None,
-    "summarization_providers": (),
-    "summarization_timeout": 60.0,
-    "summarization_cache_enabled": True,
-    "allow_content_dropping": False,
-    "content_archive_enabled": False,
-    "content_archive_ttl_hours": 168.0,
-    "research_archive_dir": None,
+    "window.enabled": True,
+    "window.safety_margin": 0.15,
+    "window.runtime_overhead": None,  # DESIGN: by environment, 10,000 of an API that is called directly
+    "window.allow_dropping": False,
+    "summarization.model": (),
+    "summarization.timeout": 60.0,
+    "summarization.cache": True,
+    "content_archive.enabled": False,
+    "content_archive.ttl_hours": 168.0,
+    "content_archive.dir": None,
 }
 for option, default in SETTINGS.items():
 
     @row(f"option {option}")
     def has_its_default(tmp_path, option=option, default=default):
-        assert getattr(Settings(data_dir=tmp_path), option) == default
+        assert value_at(Settings(data_dir=tmp_path), option) == default
 
 
-@row("option token_safety_margin: a fraction")
+@row("option window.safety_margin: a fraction")
 def a_fraction(tmp_path):
-    assert bounds("token_safety_margin") == "between 0 and 0.9"  # of a window, nothing would be left at 1
+    assert (
+        bounds(WindowSettings.model_fields["safety_margin"]) == "between 0 and 0.9"
+    )  # of a window, nothing would be left at 1
     half = Window.of(100_000, 0, overhead=0, margin=0.5)
     assert half.input == 50_000
 
 
-@row("option model_context_overrides (tuning tips)")
+@row("option window.model_tokens (tuning tips)")
 def windows_can_be_given(tmp_path):
-    given = Settings(data_dir=tmp_path, model_context_overrides={"ollama:m": 32_768})
-    assert given.model_context_overrides == {"ollama:m": 32_768}
+    given = Settings(data_dir=tmp_path, window={"model_tokens": {"ollama:m": 32_768}})
+    assert given.window.model_tokens == {"ollama:m": 32_768}
 
 
 OVERHEADS = {
@@ -296,24 +299,24 @@ def told(*items, limits=(), **more):
 
 
 TROUBLES = {
-    "content dropped unexpectedly": (told(100, 100, 0), ("runtime_overhead", "max_sources_per_query")),
+    "content dropped unexpectedly": (told(100, 100, 0), ("window.runtime_overhead", "max_sources_per_query")),
     "context exceeded": (
         told(
             100,
             limits=[Notice(name="agent", message="A prompt of about 9 tokens does not fit the 4 there are.")],
         ),
-        ("token_safety_margin", "runtime_overhead"),
+        ("window.safety_margin", "window.runtime_overhead"),
     ),
     "summarization failures": (
         told(
             100,
             limits=[Notice(name="summarizer", message="Sources were shortened without a model: no answer")],
         ),
-        ("summarization_providers",),
+        ("summarization.model",),
     ),
     "archive disk usage growing": (
         told(100, archive_bytes=LARGE_ARCHIVE + 1),
-        ("content_archive_ttl_hours", "archive clean"),
+        ("content_archive.ttl_hours", "archive clean"),
     ),
     "low fidelity": (told(40, 40), ("max_sources_per_query", "larger window")),
 }
@@ -327,7 +330,7 @@ for trouble, (said, wanted) in TROUBLES.items():
 @row("tip: content is dropped needlessly")
 def less_is_kept_free(tmp_path):
     said = told(100, 100, 0)
-    assert "lower runtime_overhead and token_safety_margin" in said
+    assert "lower window.runtime_overhead and window.safety_margin" in said
     assert "larger window" in said
     wide = Window.of(100_000, 0, overhead=0, margin=0.0)
     assert wide.input > Window.of(100_000, 0, overhead=10_000, margin=0.15).input
@@ -336,8 +339,8 @@ def less_is_kept_free(tmp_path):
 @row("tip: shortening is slow")
 def a_faster_model(tmp_path):
     said = told(100, limits=[Notice(name="summarizer", message="no choice within 60 s")])
-    assert "summarization_provider" in said
-    assert "summarization_timeout" in said
+    assert "summarization.model" in said
+    assert "summarization.timeout" in said
 
 
 @row("tip: fewer sources")
@@ -354,7 +357,7 @@ def test_no_row_is_missing():
     kinds = [name.partition(" ")[0].rstrip(":") for name in ROWS]
     counted = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
     assert counted == {
-        "option": 13,
+        "option": 12,
         "environment": 5,
         "level": 6,
         "levels": 1,

@@ -137,7 +137,7 @@ def engine(
         reflection="always" if role == "supervisor" else "never",
         operation_timeout=seconds,
         # Of long sources all is read, in several calls; faults of the judge are tried with the claims of a draft.
-        **{"read_sections": False, "judge": "off"} | more,
+        **{"reading": {"sections": False}, "judge": "off"} | more,
     )
     pool = research._parts.models.pool
     pool.common = Shared(gates=_Impatient(), abilities=Abilities())

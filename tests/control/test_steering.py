@@ -101,7 +101,7 @@ def test_a_sub_query_that_is_dropped_is_not_searched(gathering):
             await steered(search.engine, drop_sub_query=last.id)
 
     search = ScriptedSearch(lambda request: results(request.query, 2), before=before)
-    result, _ = run_with(search, model=Planned(), gathering=gathering, max_task_retries=0)
+    result, _ = run_with(search, model=Planned(), gathering=gathering, tasks={"max_retries": 0})
     assert spoken
     assert not any("number 2" in request.query for request in search.requests)
     assert [s.status for s in result.state.sub_queries][-1] is SubQueryStatus.SUPERSEDED
@@ -134,7 +134,9 @@ def test_when_nothing_more_is_to_be_searched_the_report_is_written_from_what_the
             await steered(search.engine, stop_searching=True)
 
     search = ScriptedSearch(lambda request: results(request.query, 2), before=before)
-    result, _ = run_with(search, model=Planned(), gathering=gathering, max_iterations=3, max_task_retries=2)
+    result, _ = run_with(
+        search, model=Planned(), gathering=gathering, max_iterations=3, tasks={"max_retries": 2}
+    )
     assert [r.query for r in search.requests if "number" in r.query] == [spoken[0]]
     assert (result.status, result.iterations) == ("completed", 1)
     assert result.report
@@ -159,11 +161,11 @@ def fields_of(call):
 
 PLACES = {
     "the next step of a task": (
-        lambda call: "calls" in fields_of(call), "calls", {"gathering": "agents", "max_task_retries": 0},
+        lambda call: "calls" in fields_of(call), "calls", {"gathering": "agents", "tasks": {"max_retries": 0}},
     ),
     "the next reading": (
         lambda call: "quality_updates" in fields_of(call), "quality_updates",
-        {"read_sections": False, "reading_tokens": 1_000_000},
+        {"reading": {"sections": False, "tokens": 1_000_000}},
     ),
     "the sections of the report after it is planned": (
         lambda call: "sections" in fields_of(call), "alone, in about", {"report_words": 3_000},

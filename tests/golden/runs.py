@@ -113,7 +113,7 @@ def _cases() -> Iterator[tuple[str, str, dict[str, Any]]]:
         "judge-doubtful": {"judge": "doubtful"},
         "critique": {"critique": True},
         "economy": {"economy": True},
-        "triage": {"model_triage": True},
+        "triage": {"reading": {"triage": True}},
         "reflection": {"reflection": "always"},
         "cheap": {"budget": {"max_usd": 0.004}},
         "no-money": {"budget": {"max_usd": 0.000001}},
@@ -190,7 +190,7 @@ def _run(folder: Path, question: str, options: dict[str, Any]) -> dict[str, Any]
     budget = options.pop("budget", None)
     if budget:
         options["budget"] = Budget(**budget)
-    engine_only = {"judge", "critique", "economy", "model_triage", "reflection"}
+    engine_only = {"judge", "critique", "economy", "reading", "reflection"}
     keywords |= {name: options.pop(name) for name in engine_only & set(options)}
     with DeepResearch(**keywords) as research:
         result = research.run(question, **options)

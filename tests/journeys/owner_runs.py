@@ -40,7 +40,7 @@ def research(
         max_iterations=1,
         approve_plan=True,
         max_concurrent=1,
-        read_sections=False,
+        reading={"sections": False},
     )
     with made:
         result = made.resume(research_id) if research_id else made.run(QUESTION)

@@ -48,7 +48,7 @@ def engine(tmp_path, model, **fields):
         "data_dir": tmp_path,
         "max_iterations": 3,
         "max_concurrent": 1,
-        "read_sections": False,  # of long sources all is read, in several calls
+        "reading": {"sections": False},  # of long sources all is read, in several calls
     }
     return DeepResearch(model=[model], **made | fields)
 

@@ -92,7 +92,7 @@ def test_a_window_that_an_error_names_is_kept_for_later_runs(dialect, tmp_path):
             ) as research:
                 result = research.run(QUESTION)
             assert result.status is RunStatus.COMPLETED
-            assumed = [notice for notice in result.notices if "model_context_overrides" in notice.message]
+            assumed = [notice for notice in result.notices if "window.model_tokens" in notice.message]
             assert len(assumed) == expected
             refused = [served for served in server.log[before:] if served.usage is None]
             assert len(refused) <= 2 * expected

@@ -30,7 +30,7 @@ def engine(folder: Path, servers: dict[str, Any], **more: Any) -> DeepResearch:
         "search": ["mcp:odd"],
         "store": "sqlite",
         "data_dir": folder / "data",
-        "fetch_pages": False,
+        "fetch": {"enabled": False},
         **more,
     }
     return DeepResearch(mcp_servers=servers, **given)
@@ -193,11 +193,12 @@ def test_many_servers_that_will_not_end_are_ended_together(tmp_path: Path) -> No
     servers = {}
     for name in names:
         (tmp_path / name).mkdir()
-        servers[name] = odd(tmp_path / name, "child", "stubborn", results=answers())
+        hits = answers() if name == names[-1] else []  # so that each is asked
+        servers[name] = odd(tmp_path / name, "child", "stubborn", results=hits)
     search = [f"mcp:{name}" for name in names]
 
     async def journey() -> None:
-        research = engine(tmp_path, servers, search=search, search_fanout=6)
+        research = engine(tmp_path, servers, search=search)
         assert (await research.arun(QUESTION)).status == "completed"
         for name in names:
             await asyncio.to_thread(all_gone, tmp_path / name)

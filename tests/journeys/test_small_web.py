@@ -91,7 +91,7 @@ def test_only_the_sites_that_are_wanted_are_used(ask):
 
 
 def test_the_user_s_word_on_a_site_stands_in_its_sources(ask):
-    result = ask("What did the new Harlow Bridge cost?", "tavily", low_quality=("transport.gov.uk",))
+    result = ask("What did the new Harlow Bridge cost?", "tavily", quality={"low": ("transport.gov.uk",)})
     told = {source.url: (source.quality, source.metadata["quality"]) for source in result.sources}
     assert told["http://www.transport.gov.uk/harlow"] == ("low", "= low by your list: transport.gov.uk")
 

@@ -132,7 +132,7 @@ def check_the_synthesizer(chance):
     assert is_used(material.items, material.available)
     assert all(COUNT(material.texts[item.id]) == item.current_tokens for item in material.items)
     confirmed = {f.id for f in findings if f.confidence is ConfidenceLevel.CONFIRMED}
-    assert all(item.current_tokens for item in material.sent if item.id in confirmed)
+    assert all(item.current_tokens for item in material.items if item.id in confirmed)
 
 
 def check_the_refiner(chance):

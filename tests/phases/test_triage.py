@@ -147,7 +147,7 @@ def test_a_model_is_given_the_sections_and_the_choice_is_recorded_and_told(work)
     assert {s.id for s in journal.state.sources} == journal.state.analyzed
     assert messages(journal) == [
         "Of 3 sources a model read 1 only in the sections that speak of what is asked; 2 not at all, since nothing"
-        " in them comes near to it (read_sections)."
+        " in them comes near to it (reading.sections)."
     ]
 
 
@@ -208,7 +208,7 @@ def test_a_later_round_reads_the_sections_of_a_known_source_that_its_search_asks
     assert "found it again" in made.because
     ((name, spans),) = journal.state.sections_read.items()
     assert spans == (*second_round([manual()]).sections_read[name], *made.spans)
-    told = "Of 1 source of earlier rounds a model read further sections in round 2 (read_sections)."
+    told = "Of 1 source of earlier rounds a model read further sections in round 2 (reading.sections)."
     assert messages(journal) == [told]
 
 

@@ -207,8 +207,8 @@ def test_documents_are_read_by_those_who_may(tmp_path: Path) -> None:
     [
         {"source_types": ["news"]},
         {"corpora": ["other"]},
-        {"task_tools": ["shell"], "gathering": "agents"},
-        {"task_sources": ["two"], "gathering": "agents"},
+        {"tasks": {"tools": ["shell"]}, "gathering": "agents"},
+        {"tasks": {"sources": ["two"]}, "gathering": "agents"},
     ],
     ids=lambda given: next(iter(given)),
 )

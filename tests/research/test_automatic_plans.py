@@ -132,7 +132,7 @@ def test_only_a_number_in_bounds_or_auto_is_taken(value: object) -> None:
 
 
 def test_auto_is_read_from_every_place(tmp_path: Path) -> None:
-    assert setting_from_text("max_sub_queries", "auto") == "auto"
+    assert setting_from_text("max_sub_queries", "auto") == ("max_sub_queries", "auto")
     (tmp_path / "own.toml").write_text('[research]\nmax_sub_queries = "auto"\n')
     for settings in (
         load_settings(overrides={"max_sub_queries": "auto"}, environ={}),

@@ -16,6 +16,7 @@ from deep_research.errors import ConfigurationError, UsageError
 from deep_research.models.clients import tls
 from deep_research.report.report_blocks import answer_of
 from deep_research.research.arguments import RunArguments, SettingArguments
+from deep_research.setting_fields import SettingGroup
 from deep_research.settings import Settings
 from deep_research.settings.mcp_servers import McpServer
 from deep_research.sources.documents.sample import sample_corpus
@@ -93,6 +94,8 @@ def accepted(kind):
         return {str(kind)}
     if kind is McpServer:
         return {"Mapping[str, typing.Any]", f"{McpServer.__module__}.McpServer"}
+    if isinstance(kind, type) and issubclass(kind, SettingGroup):
+        return {"Mapping[str, typing.Any]", kind.__name__}
     if origin is tuple and inner[0] is Exchange:
         return {f"Sequence[{Exchange.__module__}.Exchange | Mapping[str, str]]"}
     if origin is tuple:

@@ -605,7 +605,7 @@ def test_a_run_that_waits_for_a_slot_is_cancelled_at_once(tmp_path):
 
 @pytest.mark.timed
 def test_a_run_that_waits_for_a_slot_keeps_its_lease(tmp_path):
-    agent, research = hanging(tmp_path, max_active_runs=1, lease_ttl=60.0, heartbeat=0.2)
+    agent, research = hanging(tmp_path, max_active_runs=1, lease_ttl=0.6)
     with research:
         research.start("What is known of towers?")
         waiting = research.start("What is known of bridges?")

@@ -144,7 +144,7 @@ CASES = {
     "many sources": ({"max_sources_per_query": 20}, {"sources": 20, "sentences": 60}),
     "a long report": ({"report_words": 4_000}, {}),
     "the supervisor always thinks": ({"reflection": "always"}, {}),
-    "doubtful sources": ({"model_triage": True, "section_relevance": 0.95}, {"sentences": 60}),
+    "doubtful sources": ({"reading": {"triage": True}}, {"sentences": 60}),
     "a model of its own for each role": (
         {"models": {role: ReadingModel() for role in ("planner", "analyzer", "refiner")}},
         {},

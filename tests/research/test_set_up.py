@@ -122,8 +122,8 @@ DIFFERENCES = {
     ),
     "a model at all": ({}, {"model": "ollama:a"}, "model was none and is ollama:a"),
     "who shortens texts": (
-        {"model": "ollama:a", "summarization_provider": "ollama:x"},
-        {"model": "ollama:a", "summarization_provider": "ollama:y"},
+        {"model": "ollama:a", "summarization": {"model": "ollama:x"}},
+        {"model": "ollama:a", "summarization": {"model": "ollama:y"}},
         "model of the summarizer was ollama:x and is ollama:y",
     ),
     "the search services": (
@@ -148,14 +148,14 @@ DIFFERENCES = {
         "on_outage was park and is extractive",
     ),
     "a token option": (
-        {"token_safety_margin": 0.2},
-        {"token_safety_margin": 0.3},
-        "token_safety_margin was 0.2 and is 0.3",
+        {"window": {"safety_margin": 0.2}},
+        {"window": {"safety_margin": 0.3}},
+        "window_safety_margin was 0.2 and is 0.3",
     ),
     "a window": (
-        {"model_context_overrides": {"ollama:a": 9000}},
-        {"model_context_overrides": {"ollama:a": 8000}},
-        "model_context_overrides was ollama:a 9000 and is ollama:a 8000",
+        {"window": {"model_tokens": {"ollama:a": 9000}}},
+        {"window": {"model_tokens": {"ollama:a": 8000}}},
+        "window_model_tokens was ollama:a 9000 and is ollama:a 8000",
     ),
     "the network": ({}, {"local_only": True}, "local_only was false and is true"),
     "an own agent": (
@@ -207,12 +207,12 @@ def test_what_is_otherwise_is_refused_in_one_line_or_goes_on_as_a_new_setup(make
 
 def test_all_that_differs_is_named_at_once(make, docs):
     run_id = begun(make, corpus=docs, reflection="never", gates={"planning": "abort"})
-    engine = make(corpus=docs, reflection="always", gates={}, search_fanout=2)
+    engine = make(corpus=docs, reflection="always", gates={}, max_rewordings=2)
     with engine as research, pytest.raises(SetUpError) as refused:
         research.resume(run_id)
     assert [d["what"] for d in refused.value.data["differences"]] == [
         "gate of planning",
-        "search_fanout",
+        "max_rewordings",
         "reflection",
     ]
 
@@ -226,7 +226,7 @@ def test_what_nobody_names_is_taken_from_the_run(make, docs):
         "search_urls": {"searxng": "http://127.0.0.1:8"},
         "gates": {"planning": "abort"},
         "reflection": "always",
-        "runtime": "codex",
+        "window": {"runtime": "codex"},
         "economy": True,
     }
     run_id = begun(make, **named)

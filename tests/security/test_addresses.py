@@ -94,7 +94,7 @@ def researched(found, site, tmp_path, service="searxng", **settings):
             max_iterations=1,
             max_sources_per_query=50,
             store="memory",
-            extraction_workers=1,  # there are few pages that can be reached
+            fetch={"workers": 1},  # there are few pages that can be reached
             **settings,
         ) as research:
             for each in research._parts.sources.services:  # nobody waits in a test

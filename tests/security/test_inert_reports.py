@@ -133,7 +133,7 @@ def over_search(rng: random.Random, at: Path, **settings: Any) -> ResearchResult
             search_urls={"searxng": services.base_url},
             data_dir=at / "data",
             store="memory",
-            extraction_workers=1,
+            fetch={"workers": 1},
             **settings,
         ) as research:
             return research.run(QUESTION)

@@ -23,7 +23,7 @@ FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re
 FEW = CASES[::32]
 LONG = {
     "report_words": 2_000,
-    "read_sections": False,
+    "reading": {"sections": False},
 }  # written section by section, of all that the pages say
 PAGE = "The lighthouse towers of the southern coast have stood there since the year 1{}.\n"
 

@@ -188,12 +188,12 @@ def run(leak: Leak, folder: Path) -> Left:
             search=["corpus", "searxng"],
             search_urls={"searxng": services.base_url},
             data_dir=folder / "data",
-            fetch_pages=False,
+            fetch={"enabled": False},
             max_iterations=2,
             max_sub_queries=2,
             reflection="always",
-            content_archive_enabled=True,
-            allow_content_dropping=True,
+            content_archive={"enabled": True},
+            window={"allow_dropping": True},
             record_models=folder / "data" / "record.jsonl",
         ) as research:
             told, result = asyncio.run(_watched(research, leak))

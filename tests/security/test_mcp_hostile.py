@@ -135,7 +135,7 @@ def hostile_engine(folder: Path, results: list[Any]) -> tuple[DeepResearch, Obed
     model = Obedient()
     servers = {"odd": odd(folder, results=results, tools=["search"], search_tool=None)}
     return engine(
-        model, mcp_servers=servers, data_dir=folder / "data", max_task_retries=0, max_task_steps=4
+        model, mcp_servers=servers, data_dir=folder / "data", tasks={"max_retries": 0, "max_steps": 4}
     ), model
 
 
@@ -197,7 +197,7 @@ def test_hostile_descriptions_achieve_nothing(words: str, tmp_path: Path) -> Non
         tmp_path, env={"ODD_TOOLS": json.dumps([tool, shadow, tool])}, tools=["search"], search_tool=None
     )
     with engine(
-        model, mcp_servers={"odd": table}, data_dir=tmp_path / "data", max_task_retries=0
+        model, mcp_servers={"odd": table}, data_dir=tmp_path / "data", tasks={"max_retries": 0}
     ) as research:
         result = research.run(QUESTION)
     assert result.status == "completed"

@@ -157,7 +157,7 @@ def test_a_page_reads_at_most_two_bits_of_a_secret_by_the_links_that_a_model_fol
     for secret in range(SECRETS):
         pages = Pages(links, leads)
         model = Spelling(random.Random(secret).getrandbits(BITS), len(found))
-        with engine(model, search=[pointing(*found)], pages=pages, max_task_retries=1) as research:
+        with engine(model, search=[pointing(*found)], pages=pages, tasks={"max_retries": 1}) as research:
             result = research.run(QUESTION)
         (task,) = result.state.tasks
         assert task.refusals > 0  # what was not done is told, of all attempts
@@ -180,7 +180,7 @@ def test_of_128_bits_that_a_tree_asks_for_two_leave() -> None:
         wanted = [n for n, branch in shown[-2:] if int(branch) == secret[step - 3]]
         return fetch(*map(int, wanted)) if wanted and step else FOUND
 
-    with engine(TaskModel(obeys), search=[pointing(ROOT)], pages=pages, max_task_steps=100) as research:
+    with engine(TaskModel(obeys), search=[pointing(ROOT)], pages=pages, tasks={"max_steps": 100}) as research:
         research.run(QUESTION)
     branches = [url for url in pages.asked if url != ROOT]
     assert 0 < sum(len(url.removeprefix(ROOT).split("/")) for url in branches) <= 2
@@ -269,7 +269,9 @@ def test_links_of_a_tool_that_reads_pages_count_as_links_of_pages(asks: dict[str
     model = TaskModel((uses({"tool": "ledger", "term": "Orm"}), fetch(1, 2, 3), SEARCH, {"actions": [DONE]}))
     pages = Pages(lambda url: ())
     tools = [Giving("")]
-    with engine(model, search=[pointing(ROOT)], pages=pages, tools=tools, max_task_retries=0) as research:
+    with engine(
+        model, search=[pointing(ROOT)], pages=pages, tools=tools, tasks={"max_retries": 0}
+    ) as research:
         research.run(QUESTION)
     assert len(re.findall(r"^L\d+:", model.asked[1], re.M)) == offered
     assert len(pages.asked) == min(3, offered)
@@ -344,7 +346,11 @@ def scripted(
         return failure(Verdict.PARK, "come back", model="m") if number == stopped else SCRIPT[number - 1]
 
     web = pointing(ROOT)
-    more: dict[str, Any] = {"store": "sqlite", "data_dir": folder, "task_sources": ["web", "company_db"]}
+    more: dict[str, Any] = {
+        "store": "sqlite",
+        "data_dir": folder,
+        "tasks": {"sources": ["web", "company_db"]},
+    }
     row = SearchResult(address="row/1", title="Row", text=HEIGHT)
     own = ScriptedSearch(lambda request: [row] if request.query == "Orm" else [], name="company")
     data = {"company_db": own}
@@ -496,7 +502,7 @@ def told_public(
         "tools": [archive, Ledger(text)],
         "pages": pages,
         "max_iterations": 2,
-        "max_task_retries": seed % 3,
+        "tasks": {"max_retries": seed % 3},
         "data_dir": folder / "data",
     }
     with engine(model, **{**given, **more}) as research:
@@ -556,7 +562,7 @@ def test_a_task_that_goes_on_without_a_model_asks_no_others_what_it_was_sent_bac
         return first if number_of(said) == 1 else FOUND
 
     more: dict[str, Any] = {"data_sources": {"company_db": own}, "on_outage": "extractive"}
-    with engine(TaskModel(step, [review]), search=[web], max_task_retries=1, **more) as research:
+    with engine(TaskModel(step, [review]), search=[web], tasks={"max_retries": 1}, **more) as research:
         result = research.run(QUESTION)
     assert "Who is zqkeeper?" in [request.query for request in own.requests]
     assert leaked(["zqkeeper"], [request.query for request in web.requests]) == []
@@ -568,7 +574,9 @@ def test_a_task_that_goes_on_without_a_model_asks_no_others_what_it_was_sent_bac
 
 def test_what_a_private_source_gave_to_one_iteration_is_asked_of_no_other_in_the_next(tmp_path: Path) -> None:
     """The queries of the second iteration are made of what the first one found."""
-    _, _, result = told_public(1, tmp_path, model=Telling(1, FIRST["the private source"]), max_task_retries=0)
+    _, _, result = told_public(
+        1, tmp_path, model=Telling(1, FIRST["the private source"]), tasks={"max_retries": 0}
+    )
     later = [t for t in result.state.tasks if t.task.sub_query_id in _of_iteration(result, 2)]
     assert later
     assert all("company_db" in task.task.private for task in later)
@@ -580,7 +588,7 @@ def _of_iteration(result: Any, iteration: int) -> set[str]:
 
 def test_its_owner_may_let_tasks_ask_others_all_the_same(tmp_path: Path) -> None:
     model = Telling(1, FIRST["the private source"])
-    public, _, _ = told_public(1, tmp_path, model=model, task_public_after_private=True)
+    public, _, _ = told_public(1, tmp_path, model=model, tasks={"public_after_private": True})
     assert leaked(secret_words(1), public)
 
 
@@ -611,7 +619,7 @@ def test_documents_close_links_of_pages_and_no_search(tmp_path: Path) -> None:
 def test_an_address_that_the_model_wrote_is_never_asked(action: dict[str, Any], said: str) -> None:
     pages = Pages(lambda url: ())
     model = TaskModel((SEARCH, uses(action), FOUND))
-    with engine(model, search=[web := pointing(ROOT)], pages=pages, max_task_retries=0) as research:
+    with engine(model, search=[web := pointing(ROOT)], pages=pages, tasks={"max_retries": 0}) as research:
         research.run(QUESTION)
     assert said in model.asked[2]
     assert leaked(["zqsecret"], [*pages.asked, *(request.query for request in web.requests)]) == []

@@ -77,7 +77,7 @@ def worked_on(case: Case, folder: Path, **settings: Any) -> tuple[Seen, Pages, S
         "max_iterations": 1,
         "max_sub_queries": 2,
         "reflection": "never",
-        "max_task_retries": 1,
+        "tasks": {"max_retries": 1},
     }
     with DeepResearch(
         model=GullibleModel(),
@@ -148,6 +148,6 @@ def test_no_order_of_any_kind_achieves_anything_with_tools(tmp_path: Path) -> No
 
 
 def test_a_task_that_may_not_search_the_private_source_never_does(tmp_path: Path) -> None:
-    seen, _, _ = worked_on(Case("plain", "visible", "budget-burn"), tmp_path, task_sources=["corpus"])
+    seen, _, _ = worked_on(Case("plain", "visible", "budget-burn"), tmp_path, tasks={"sources": ["corpus"]})
     assert seen.queries == []
     assert seen.result.status == "completed"

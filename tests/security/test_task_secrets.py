@@ -73,7 +73,7 @@ def test_what_a_tool_gives_away_is_neither_kept_nor_sent(key: str, given: str, t
     model = TaskModel((SEARCH, *uses, FOUND))
     tool = Telling(GIVEN[given](key))
     more = {"store": "sqlite", "data_dir": tmp_path, "search": [orm()]}
-    with engine(model, tools=[tool], max_task_retries=0, **more) as research:
+    with engine(model, tools=[tool], tasks={"max_retries": 0}, **more) as research:
         result = research.run(QUESTION)
     assert result.status == "completed"
     assert key not in "\n".join(message.content for call in model.calls for message in call.messages)
@@ -93,7 +93,7 @@ def test_what_a_private_source_gives_away_is_neither_kept_nor_sent(
     own = ScriptedSearch(lambda request: found, name="company")
     model = TaskModel((SEARCH, {"actions": [DONE]})) if by_model else None
     more = {"store": "sqlite", "data_dir": tmp_path, "data_sources": {"company_db": own}}
-    with engine(model, max_task_retries=0, **more) as research:
+    with engine(model, tasks={"max_retries": 0}, **more) as research:
         research.run(QUESTION)
     assert own.requests
     said = [] if model is None else [m.content for call in model.calls for m in call.messages]

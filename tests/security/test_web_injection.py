@@ -116,7 +116,7 @@ def looked_at(place, order, folder):
             search_urls={"searxng": services.base_url},
             data_dir=folder,
             store="memory",
-            extraction_workers=1,  # there are four pages
+            fetch={"workers": 1},  # there are four pages
             max_iterations=2,
             max_sub_queries=2,
             reflection="always",

@@ -140,7 +140,7 @@ def test_a_body_that_does_not_fit_is_422_and_names_the_place(
         '{"query": "Who?", "system_prompt": "\\udfff"}',
         '{"query": "a\\u0000b"}',
         '{"query": "Who?", "\\ud800": 1}',
-        '{"query": "Who?", "max_task_usd": 1e999}',
+        '{"query": "Who?", "tasks": {"max_usd": 1e999}}',
         '{"query": "Who?", "priority": ' + "9" * 5_000 + "}",
         '{"query": "Who?", "not_before": "yesterday"}',
         '{"query": "Who?", "not_before": "9999-12-31T23:59:59+00:00"}',

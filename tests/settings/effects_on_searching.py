@@ -99,11 +99,6 @@ def cap_on_searches(tmp_path):
     assert len(search.requests) == 2
 
 
-def longest_text_of_a_source(tmp_path):
-    search = ScriptedSearch(lambda r: [SearchResult(address=r.query, title="t", text="x" * 3_000)])
-    assert run(tmp_path, search=[search], max_source_bytes=2_000).sources == ()
-
-
 def documents_to_search(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "tower.md").write_text(
@@ -138,7 +133,7 @@ def providers_by_name(tmp_path):
 
 def where_services_are(tmp_path):
     with SearchServer(hits(1)) as server:
-        run(tmp_path, search=["searxng"], search_urls={"searxng": server.base_url}, fetch_pages=False)
+        run(tmp_path, search=["searxng"], search_urls={"searxng": server.base_url}, fetch={"enabled": False})
         assert {asked.path for asked in server.log} == {"/search"}
 
 
@@ -149,15 +144,10 @@ def servers_to_search_with(tmp_path):
     assert any(line.startswith("call") for line in lines(tmp_path))
 
 
-def services_that_each_search_asks(tmp_path):
-    for fanout in (1, 2):
-        searches = [ScriptedSearch(name=name) for name in ("one", "two")]
-        run(tmp_path, search=searches, search_fanout=fanout)
-        assert [bool(search.requests) for search in searches] == [True, fanout == 2]
-
-
 def requests_to_one_service_in_a_minute(tmp_path):
-    with DeepResearch(search=[ScriptedSearch()], data_dir=tmp_path, search_requests_per_minute=7) as research:
+    with DeepResearch(
+        search=[ScriptedSearch()], data_dir=tmp_path, rate_limits={"search_requests_per_minute": 7}
+    ) as research:
         assert research._parts.sources.services[0].gate.per_minute == 7
 
 
@@ -178,7 +168,7 @@ def read_from(site, tmp_path, **fields):
 
 def pages_that_searches_find_are_read(tmp_path, site):
     for read in (False, True):
-        read_from(site, tmp_path, fetch_pages=read)
+        read_from(site, tmp_path, fetch={"enabled": read})
         assert ("/1" in site.paths) is read
 
 
@@ -198,7 +188,7 @@ def seconds_of_one_page(tmp_path, site, stretch):
     site.pages["/1"] = hang
 
     def left(seconds):
-        _, unread = read_from(site, tmp_path, fetch_timeout=seconds)
+        _, unread = read_from(site, tmp_path, fetch={"timeout": seconds})
         assert f"found but not read: no whole answer within {seconds:g} s." in unread[0]
 
     stretch(0.2, left)
@@ -212,14 +202,14 @@ def pages_read_at_a_time(tmp_path, site):
     site.seconds = 0.01
     for most in (1, 3):
         site.most_at_once = 0
-        read_from(site, tmp_path / str(most), fetch_concurrency=most)
+        read_from(site, tmp_path / str(most), fetch={"concurrency": most})
         assert site.most_at_once <= most
 
 
 def proxy_that_pages_are_read_through(tmp_path, site):
     with ProxyServer(site.port) as proxy:
         for setting in ("off", proxy.url):
-            read_from(site, tmp_path / str(len(setting)), fetch_proxy=setting)
+            read_from(site, tmp_path / str(len(setting)), fetch={"proxy": setting})
             assert bool(proxy.heads) is (setting != "off")
 
 
@@ -227,7 +217,7 @@ def pages_read_from_one_site_at_a_time(tmp_path, site):
     site.seconds = 0.01
     for most in (1, 3):
         site.most_at_once = 0
-        read_from(site, tmp_path / str(most), fetch_per_host=most)
+        read_from(site, tmp_path / str(most), fetch={"per_host": most})
         assert site.most_at_once <= most
 
 
@@ -236,7 +226,9 @@ def what_is_asked_of_a_site(tmp_path, site):
     site.pages["/2"] = web_reply(b"x" * 10_001)
     for respected in (True, False):
         site.asked.clear()
-        given = {"max_page_bytes": 10_000, "contact": "mailto:ann@example.org", "respect_robots": respected}
+        given = {
+            "fetch": {"max_bytes": 10_000, "contact": "mailto:ann@example.org", "respect_robots": respected}
+        }
         _, unread = read_from(site, tmp_path / str(respected), **given)
         assert ("/1" in site.paths) is not respected
         assert any("longer than 10,000 bytes" in line for line in unread)
@@ -253,13 +245,13 @@ def the_largest_local_file(tmp_path):
 
 
 def processes_that_read(tmp_path):
-    with DeepResearch(search=[ScriptedSearch()], data_dir=tmp_path, extraction_workers=3) as research:
+    with DeepResearch(search=[ScriptedSearch()], data_dir=tmp_path, fetch={"workers": 3}) as research:
         assert research._parts.sources.extractor.workers == 3
 
 
 def seconds_of_making_a_text(tmp_path, site):
     site.pages["/1"] = web_reply(b"<p>x " * 300_000)
-    _, unread = read_from(site, tmp_path, extraction_timeout=0.01)
+    _, unread = read_from(site, tmp_path, fetch={"cpu_seconds": 0.01})
     assert any("time" in line or "long" in line or "0.01" in line for line in unread)
 
 
@@ -269,15 +261,15 @@ def quality_of_a_page(tmp_path, **lists):
 
 
 def what_the_user_trusts(tmp_path):
-    assert quality_of_a_page(tmp_path, high_quality="example.org") == "high"
+    assert quality_of_a_page(tmp_path, quality={"high": "example.org"}) == "high"
 
 
 def what_the_user_trusts_somewhat(tmp_path):
-    assert quality_of_a_page(tmp_path, medium_quality="example.org") == "medium"
+    assert quality_of_a_page(tmp_path, quality={"medium": "example.org"}) == "medium"
 
 
 def what_the_user_does_not_trust(tmp_path):
-    assert quality_of_a_page(tmp_path, low_quality="example.org/a") == "low"
+    assert quality_of_a_page(tmp_path, quality={"low": "example.org/a"}) == "low"
 
 
 def an_order_by_meaning(tmp_path, monkeypatch):

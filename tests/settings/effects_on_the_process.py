@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +19,7 @@ from deep_research.errors import (
 )
 from deep_research.memory import SQLiteMemory, VolatileMemory
 from deep_research.store import MemoryStore, SQLiteStore
-from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
+from deep_research.testing import ScriptedSearch, scripted_agents
 
 
 def cap_on_seconds(tmp_path, stretch):
@@ -104,54 +103,9 @@ def form_of_the_lines(tmp_path, capsys):
 def time_after_which_a_silent_owner_is_replaced(tmp_path):
     cast = scripted_agents(without=["gatherer", "planner"])
     cast["planner"] = hanging
-    with DeepResearch(
-        agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, lease_ttl=77, heartbeat=30
-    ) as research:
+    with DeepResearch(agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, lease_ttl=77) as research:
         handle = research.start(QUESTION)
         assert 60 < research._parts.store.run(handle.research_id).lease_until - time.time() <= 77
-
-
-def time_between_renewals(tmp_path):
-    renewed = threading.Event()
-    agent = ScriptedAgent([ZeroDivisionError()])
-
-    class Waits:
-        deterministic = True
-
-        async def __call__(self, handoff):
-            await asyncio.to_thread(renewed.wait, 300)
-            return await agent(handoff)
-
-    cast = {**scripted_agents(without=["gatherer"]), "synthesizer": Waits()}
-    with DeepResearch(
-        agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, heartbeat=0.05, lease_ttl=60
-    ) as research:
-        handle = research.start(QUESTION)
-        store = research._parts.store
-        first = store.run(handle.research_id).lease_until
-        for _ in range(15_000):
-            if store.run(handle.research_id).lease_until > first:
-                break
-            renewed.wait(0.02)
-        assert store.run(handle.research_id).lease_until > first
-        renewed.set()
-        handle.result(300)
-
-
-def time_between_looks_for_commands(tmp_path):
-    cast = scripted_agents(without=["gatherer", "planner"])
-    cast["planner"] = hanging
-    made = {"agents": cast, "search": [ScriptedSearch()], "data_dir": tmp_path}
-    with DeepResearch(**made, control_interval=10) as rarely, DeepResearch(**made) as other:
-        handle = rarely.start(QUESTION)
-        other.events(handle.research_id)
-        other._parts.store.enqueue_command(handle.research_id, "cancel")
-        with pytest.raises(TimeoutError):
-            handle.result(timeout=0.5)
-    with DeepResearch(**made, control_interval=0.02) as often, DeepResearch(**made) as other:
-        handle = often.start(QUESTION)
-        other._parts.store.enqueue_command(handle.research_id, "cancel")
-        assert handle.result(timeout=300).reason == "cancelled"
 
 
 def archived(folder):
@@ -165,7 +119,7 @@ def archived(folder):
 def age_at_which_archived_texts_go(tmp_path):
     archive = archived(tmp_path / "archive")
     for hours, left in ((11.0, 1), (9.0, 0)):
-        run(tmp_path, content_archive_enabled=True, content_archive_ttl_hours=hours)
+        run(tmp_path, content_archive={"enabled": True, "ttl_hours": hours})
         assert len(archive.list()) == left
 
 
@@ -173,7 +127,7 @@ def folder_of_archived_texts(tmp_path):
     for place in ("kept", None):
         archive = archived(tmp_path / (place or "archive"))
         given = tmp_path / place if place else None
-        run(tmp_path, content_archive_enabled=True, content_archive_ttl_hours=1.0, research_archive_dir=given)
+        run(tmp_path, content_archive={"enabled": True, "ttl_hours": 1.0, "dir": given})
         assert archive.list() == []
 
 
@@ -265,11 +219,10 @@ class Looking(DeepResearch):
         return await super().awake()
 
 
-def whether_due_runs_are_woken(tmp_path):
+def whether_due_runs_are_woken(tmp_path, monkeypatch):
+    monkeypatch.setattr("deep_research.research.engine.WAKE_INTERVAL_SECONDS", 0.001)
     for wakes in (False, True):
-        with Looking(
-            data_dir=tmp_path, search=[ScriptedSearch()], wakes=wakes, wake_interval=0.001
-        ) as engine:
+        with Looking(data_dir=tmp_path, search=[ScriptedSearch()], wakes=wakes) as engine:
             engine._background.call(_looked(engine, 2) if wakes else asyncio.sleep(0.02))
             assert (engine.looks > 0) is wakes
     run(tmp_path)
@@ -279,12 +232,3 @@ async def _looked(engine, times):
     async with asyncio.timeout(60):
         while engine.looks < times:
             await asyncio.sleep(0.001)
-
-
-def time_between_looks_for_due_runs(tmp_path):
-    for interval in (0.001, 3_600.0):
-        given = {"wakes": True, "wake_interval": interval}
-        with Looking(data_dir=tmp_path, search=[ScriptedSearch()], **given) as engine:
-            engine._background.call(_looked(engine, 2) if interval < 1 else asyncio.sleep(0.02))
-            assert (engine.looks > 0) is (interval < 1)
-    run(tmp_path)

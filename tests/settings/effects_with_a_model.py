@@ -149,14 +149,19 @@ def requests_to_a_service_at_a_time(tmp_path):
 
         with ModelServer(answer) as server:
             name = f"openai-compatible:m@{server.base_url}/v1"
-            with_model(tmp_path, Many(), model=name, service_concurrency=allowed)
+            with_model(tmp_path, Many(), model=name, rate_limits={"model_concurrency": allowed})
         assert most == allowed
 
 
 def requests_to_a_service_in_a_minute(tmp_path):
     with model_server() as (_, name):
         began = time.monotonic()
-        with_model(tmp_path, ModelPlanner(3), model=name.format("m"), service_requests_per_minute=600.0)
+        with_model(
+            tmp_path,
+            ModelPlanner(3),
+            model=name.format("m"),
+            rate_limits={"model_requests_per_minute": 600.0},
+        )
     assert time.monotonic() - began >= 0.2  # two waits of a tenth of a second
 
 
@@ -165,7 +170,7 @@ def what_is_left_free_of_a_window(tmp_path):
     for margin in (0.0, 0.5):
         planner = ModelPlanner()
         with model_server() as (_, name):
-            with_model(tmp_path, planner, model=name.format("m"), token_safety_margin=margin)
+            with_model(tmp_path, planner, model=name.format("m"), window={"safety_margin": margin})
         rooms.append(planner.model.room(100))
     assert rooms[1] == rooms[0] // 2
 
@@ -248,7 +253,7 @@ class Gone(ReadingModel):
 
 def what_is_done_without_a_model(tmp_path):
     for choice, status in (("park", "parked"), ("extractive", "completed")):
-        result, _ = researched(tmp_path, reading=Gone(), on_outage=choice)
+        result, _ = researched(tmp_path, model=Gone(), on_outage=choice)
         assert result.status == status
     assert "extractive" in result.report_metadata.writer
 
@@ -259,7 +264,7 @@ def the_cheaper_model_where_it_is_enough(tmp_path):
         with ModelServer(lambda served: reading(served.text, served.schema)) as server:
             name = f"openai-compatible:{{}}@{server.base_url}/v1"
             profiles.write_text(f'["openai-compatible:big"]\ncheaper = "{name.format("small")}"\n')
-            researched(tmp_path, reading=name.format("big"), model_file=profiles, economy=economy)
+            researched(tmp_path, model=name.format("big"), model_file=profiles, economy=economy)
             assert {served.model for served in server.log} == asked
 
 
@@ -269,7 +274,10 @@ def where_the_engine_runs(tmp_path):
     for runtime, status in (("direct-api", "completed"), ("claude-code", "aborted")):
         with model_server() as (_, name):
             result = with_model(
-                tmp_path, model=name.format("m"), model_file=tmp_path / "models.toml", runtime=runtime
+                tmp_path,
+                model=name.format("m"),
+                model_file=tmp_path / "models.toml",
+                window={"runtime": runtime},
             )
         assert result.status == status
 
@@ -283,9 +291,11 @@ def what_is_left_free_for_the_surroundings(tmp_path):
                 tmp_path,
                 planner,
                 model=name.format("m"),
-                model_context_overrides={"openai-compatible:m": 100_000},
-                runtime_overhead=overhead,
-                token_safety_margin=0.0,
+                window={
+                    "model_tokens": {"openai-compatible:m": 100_000},
+                    "runtime_overhead": overhead,
+                    "safety_margin": 0.0,
+                },
             )
         rooms.append(planner.model.room(100))
     assert rooms == [99_900, 69_900]
@@ -296,14 +306,14 @@ def windows_of_models(tmp_path):
         planner = ModelPlanner()
         given = {"openai-compatible:m": window} if isinstance(window, int) else window
         with model_server() as (_, name):
-            with_model(tmp_path, planner, model=name.format("m"), model_context_overrides=given)
+            with_model(tmp_path, planner, model=name.format("m"), window={"model_tokens": given})
         assert planner.model.profile.context == (window if isinstance(window, int) else 80_000)
 
 
 def how_much_a_model_reads(tmp_path):
     used = []
     for tokens in (2_000, 100_000):
-        result, _ = read_in_part(tmp_path, reading_tokens=tokens)
+        result, _ = read_in_part(tmp_path, reading={"tokens": tokens})
         used.append(result.fidelity.phases["analysis"].content_allocation_metadata)
     assert used[0].tokens_used <= 2_000 < used[1].tokens_used
     assert used[0].fidelity < used[1].fidelity == 1.0
@@ -312,17 +322,9 @@ def how_much_a_model_reads(tmp_path):
 def whether_it_reads_sections_alone(tmp_path):
     used = []
     for sections in (True, False):
-        result, _ = read_of_long_documents(tmp_path, read_sections=sections)
+        result, _ = read_of_long_documents(tmp_path, reading={"sections": sections})
         used.append(result.fidelity.phases["analysis"].content_allocation_metadata.tokens_used)
-        assert any("(read_sections)" in notice.message for notice in result.notices) is sections
-    assert used[0] < used[1]
-
-
-def how_near_a_section_must_come(tmp_path):
-    used = []
-    for relevance in (0.9, 0.0):
-        result, _ = read_of_long_documents(tmp_path, section_relevance=relevance)
-        used.append(result.fidelity.phases["analysis"].content_allocation_metadata.tokens_used)
+        assert any("(reading.sections)" in notice.message for notice in result.notices) is sections
     assert used[0] < used[1]
 
 
@@ -335,7 +337,7 @@ def whether_a_model_is_asked_about_doubtful_sources(tmp_path):
     for asks in (False, True):
         model = ReadingModel()
         result, _ = read_of_long_documents(
-            tmp_path, reading=model, model_triage=asks, section_relevance=0.4, max_sources_per_query=20
+            tmp_path, model=model, reading={"triage": asks}, max_sources_per_query=20
         )
         forms = [call.form.name for call in model.calls if call.form]
         assert result.status == "completed"
@@ -345,7 +347,7 @@ def whether_a_model_is_asked_about_doubtful_sources(tmp_path):
 def whether_content_is_made_to_fit(tmp_path):
     shares = []
     for enabled in (True, False):
-        result, _ = read_in_part(tmp_path, token_management_enabled=enabled)
+        result, _ = read_in_part(tmp_path, window={"enabled": enabled})
         shares.append(result.fidelity.phases["analysis"].content_allocation_metadata.fidelity)
     assert shares[0] < shares[1] == 1.0
 
@@ -356,8 +358,8 @@ def whether_anything_is_left_out(tmp_path):
             tmp_path,
             documents=8,
             max_sources_per_query=20,
-            reading_tokens=4_000,
-            allow_content_dropping=allowed,
+            reading={"tokens": 4_000},
+            window={"allow_dropping": allowed},
         )
         assert bool(result.fidelity.dropped_content_ids) is allowed
 
@@ -365,7 +367,7 @@ def whether_anything_is_left_out(tmp_path):
 def what_is_never_left_out(tmp_path):
     kept = []
     for protected in ((), ("towers3.md",)):
-        result, _ = read_in_part(tmp_path, allow_content_dropping=True, protected=protected)
+        result, _ = read_in_part(tmp_path, window={"allow_dropping": True}, protected=protected)
         (source,) = [s for s in result.sources if s.url.endswith("towers3.md")]
         kept.append(result.fidelity.phases["analysis"].content_fidelity[source.id].current_tokens)
     assert kept[1] > 0
@@ -385,14 +387,12 @@ def choosers(server):
 
 def who_chooses_what_is_kept(tmp_path):
     with choosing_server() as (server, name):
-        read_in_part(tmp_path, summarization_provider=name.format("chooser"))
+        read_in_part(tmp_path, summarization={"model": name.format("chooser")})
         assert set(choosers(server)) == {"chooser"}
     with choosing_server() as (server, _):
         read_in_part(tmp_path)
         assert choosers(server) == []
 
-
-def who_chooses_when_the_first_cannot(tmp_path):
     def answer(served):
         return "" if served.model == "first" else reading(served.text, served.schema)
 
@@ -400,8 +400,7 @@ def who_chooses_when_the_first_cannot(tmp_path):
         name = f"openai-compatible:{{}}@{server.base_url}/v1"
         result, _ = read_in_part(
             tmp_path,
-            summarization_provider=name.format("first"),
-            summarization_providers=[name.format("second")],
+            summarization={"model": [name.format("first"), name.format("second")]},
         )
         assert {"first", "second"} == set(choosers(server))
     assert not [notice for notice in result.notices if notice.name == "summarizer"]
@@ -413,7 +412,7 @@ def how_long_choosing_may_take(tmp_path):
 
     with ModelServer(never) as server:
         name = f"openai-compatible:slow@{server.base_url}/v1"
-        result, _ = read_in_part(tmp_path, summarization_provider=name, summarization_timeout=0.1)
+        result, _ = read_in_part(tmp_path, summarization={"model": name, "timeout": 0.1})
     assert any("0.1 s" in notice.message for notice in result.notices if notice.name == "summarizer")
 
 
@@ -426,9 +425,8 @@ def whether_choices_are_remembered(tmp_path):
                 "corpus": tmp_path / "corpus",
                 "data_dir": tmp_path / "data",
                 "store": "memory",
-                "reading_tokens": 2_000,
-                "summarization_provider": name.format("chooser"),
-                "summarization_cache_enabled": remembered,
+                "reading": {"tokens": 2_000},
+                "summarization": {"model": name.format("chooser"), "cache": remembered},
             }
             with DeepResearch(**fields) as research:
                 research.run("When was the old tower of the town built?")
@@ -441,7 +439,7 @@ def whether_choices_are_remembered(tmp_path):
 
 def whether_originals_are_kept(tmp_path):
     for enabled in (False, True):
-        result, _ = read_in_part(tmp_path, reading_tokens=1_200, content_archive_enabled=enabled)
+        result, _ = read_in_part(tmp_path, reading={"tokens": 1_200}, content_archive={"enabled": enabled})
         kept = Archive(tmp_path / "data" / "archive", 168, utc_now)
         hashes = result.fidelity.content_archive_hashes
         assert bool(hashes) is enabled

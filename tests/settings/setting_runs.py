@@ -98,7 +98,7 @@ def with_documents(tmp_path):
 
 def researched(tmp_path, **fields):
     """A run of the agents that think with a model, over one document; and what the model was asked."""
-    model = fields.pop("reading", None) or ReadingModel()
+    model = fields.pop("model", None) or ReadingModel()
     return asked(tmp_path, "When was the old tower of the town built?", model=[model], **fields), model
 
 
@@ -117,15 +117,20 @@ def read_of_long_documents(tmp_path, **fields):
     long_documents(tmp_path)
     for path in (tmp_path / "corpus").glob("*.md"):
         path.write_text(path.read_text() + "\n\n## The harbour\n\n" + "Ships came every morning. " * 300)
-    return researched(tmp_path, model_context_overrides={"reading:m": 100_000}, **fields)
+    return researched(tmp_path, **_merged({"window": {"model_tokens": {"reading:m": 100_000}}}, fields))
 
 
 def read_in_part(tmp_path, **fields):
     """The result of a run whose model reads less than there is, and the model."""
     long_documents(tmp_path, fields.pop("documents", 4))
     wide = {
-        "reading_tokens": 2_000,
-        "read_sections": False,
-        "model_context_overrides": {"reading:m": 100_000},
+        "reading": {"tokens": 2_000, "sections": False},
+        "window": {"model_tokens": {"reading:m": 100_000}},
     }
-    return researched(tmp_path, **wide | fields)
+    return researched(tmp_path, **_merged(wide, fields))
+
+
+def _merged(wide, fields):
+    """Settings, of groups those members that ``fields`` name."""
+    groups = {name: wide[name] | fields[name] for name in wide.keys() & fields.keys()}
+    return wide | fields | groups

@@ -17,7 +17,7 @@ HERE = "http://127.0.0.1:11434"
 REACHING: list[tuple[str, str]] = [
     *(
         (name, f'["{model}@{address}"]')
-        for name in ("model", "summarization_providers")
+        for name in ("model", "summarization.model")
         for model in ("openai:m", "anthropic:m", "ollama:m", "openai-compatible:m")
         for address in (OUTSIDE, "http://127.0.0.1:1@evil.example")
     ),
@@ -30,14 +30,14 @@ REACHING: list[tuple[str, str]] = [
     ("search_urls", f'{{ tavily = "{OUTSIDE}" }}'),
     ("search_urls", '{ tavily = "evil.example" }'),
     ("search_urls", '["searxng=http://127.0.0.1:8888"]'),
-    ("fetch_proxy", '"http://evil.example:3128"'),
+    ("fetch.proxy", '"http://evil.example:3128"'),
     ("mcp_servers", '{ notes = { command = "run-me" } }'),
     ("mcp_servers", '{ notes = { command = "sh", args = ["-c", "touch here"], tools = ["search"] } }'),
     ("mcp_servers", f'{{ notes = {{ url = "{OUTSIDE}", tools = ["search"] }} }}'),
     ("mcp_servers", f'{{ notes = {{ url = "{HERE}", token_variable = "OPENAI_API_KEY" }} }}'),
     *(
         (name, path)
-        for name in ("corpus", "record_models", "model_file", "data_dir", "research_archive_dir")
+        for name in ("corpus", "record_models", "model_file", "data_dir", "content_archive.dir")
         for path in ('"~/.ssh"', '"/etc"', '"docs/../.."', '"link"', '"~nobody-of-this-name"')
     ),
     ("corpus", '["docs", "link/more"]'),
@@ -52,7 +52,7 @@ STAYING: list[tuple[str, str]] = [
     ("data_dir", '"kept/runs"'),
     ("domains", '"https://example.org"'),
     ("system_prompt", '"Cite https://example.org."'),
-    ("fetch_proxy", '"environment"'),
+    ("fetch.proxy", '"environment"'),
     ("dense_model", '"all-MiniLM-L6-v2"'),
 ]
 

@@ -26,7 +26,8 @@ from deep_research import DeepResearch
 from deep_research.errors import DeepResearchError, SettingsError
 from deep_research.models import Message, ModelCall, ModelProvider
 from deep_research.models.registry import make_model_provider
-from deep_research.settings import Settings
+from deep_research.setting_fields import fields_by_path, flatten
+from deep_research.settings import Settings, env_variable
 from deep_research.settings.folder_file import FREE_TEXTS
 from deep_research.sources.search import SearchProvider, SearchRequest
 from deep_research.sources.search.providers import make_provider
@@ -97,8 +98,7 @@ NO_NAME = [Row(value='"{url}"', named=REFUSED, folder=REFUSED)]
 TABLE: dict[str, list[Row]] = {
     "model": [*of_models(), Row(value='"replay:../outside/none.jsonl"', named=REFUSED, folder=REFUSED)],
     "models": of_models('{{ planner = "{}" }}'),
-    "summarization_provider": of_models(),
-    "summarization_providers": of_models('["{}"]'),
+    "summarization.model": [*of_models(), *of_models('["{}"]')],
     "search_urls": [
         *(
             Row(value=f'{{ {name} = "{{url}}" }}', named=keys(name.upper()), folder=REFUSED)
@@ -109,7 +109,7 @@ TABLE: dict[str, list[Row]] = {
             for name in ("searxng", "wikipedia")
         ),
     ],
-    "fetch_proxy": [
+    "fetch.proxy": [
         Row(
             value=f'"http://me:{PASSWORD.replace(" ", "%20")}@{{server}}"',
             named=frozenset([PASSWORD]),
@@ -131,7 +131,7 @@ TABLE: dict[str, list[Row]] = {
         ),
     ],
     "record_models": of_paths(),
-    "research_archive_dir": of_paths(),
+    "content_archive.dir": of_paths(),
     "data_dir": of_paths(),
     "dense_model": [Row(value='"kept"', folder=REFUSED), Row(value='"some-model"')],
     "mcp_servers": [
@@ -151,11 +151,11 @@ TABLE: dict[str, list[Row]] = {
     "preset": NO_NAME,
     "effort": NO_NAME,
     "thinking_tokens": NO_NAME,
-    "model_context_overrides": [Row(value='{ "ollama:m@{url}" = 4096 }')],
+    "window.model_tokens": [Row(value='{ "ollama:m@{url}" = 4096 }')],
     "source_language": [Row(value='"{url}"', folder=REFUSED)],
     "source_types": [Row(value='"{url}"', folder=REFUSED)],
-    "task_sources": [Row(value='"{url}"', folder=REFUSED)],
-    "task_tools": [Row(value='"{url}"', folder=REFUSED)],
+    "tasks.sources": [Row(value='"{url}"', folder=REFUSED)],
+    "tasks.tools": [Row(value='"{url}"', folder=REFUSED)],
     **{name: of_words() for name in FREE_TEXTS},
 }
 CASES = [(name, number) for name, rows in TABLE.items() for number in range(len(rows))]
@@ -168,7 +168,9 @@ def leaves(sort: object) -> Iterator[object]:
 
 
 def test_every_setting_that_can_hold_an_address_or_a_path_has_a_row() -> None:
-    texts = {name for name, of in Settings.model_fields.items() if {str, Path} & set(leaves(of.annotation))}
+    texts = {
+        name for name, of in fields_by_path(Settings).items() if {str, Path} & set(leaves(of.annotation))
+    }
     assert TABLE.keys() == texts
 
 
@@ -269,7 +271,7 @@ async def ask_everything(engine: DeepResearch) -> None:
     for service in parts.sources.services:
         await ask_service(service.provider)
     pages = parts.sources.gatherer.reading.pages
-    if pages is not None and parts.settings.fetch_proxy != "off":
+    if pages is not None and parts.settings.fetch.proxy != "off":
         for url in ("http://towers.lighthouses.org/page", "https://towers.lighthouses.org/page"):
             with suppress(DeepResearchError):
                 await pages.read(url)
@@ -325,7 +327,8 @@ def test_a_key_goes_where_its_owner_says(
         case "argument":
             given |= tomllib.loads(line)
         case "environment":
-            monkeypatch.setenv(f"DEEP_RESEARCH_{name.upper()}", written(tomllib.loads(line)[name]))
+            value = flatten(Settings, tomllib.loads(line))[name]
+            monkeypatch.setenv(env_variable(name), written(value))
         case "--config" | "DEEP_RESEARCH_CONFIG":
             (folder / "mine.toml").write_text(document)
             if origin == "--config":
@@ -431,7 +434,7 @@ def test_the_password_of_a_proxy_goes_to_the_proxy_and_to_no_page(
     monkeypatch.setenv("HTTPS_PROXY", address)
     monkeypatch.setenv("HTTP_PROXY", address)
     given = "environment" if setting == "environment" else address
-    with DeepResearch(store="memory", search=["tavily"], fetch_proxy=given) as engine:
+    with DeepResearch(store="memory", search=["tavily"], fetch={"proxy": given}) as engine:
         asyncio.run(ask_everything(engine))
     assert proxy.keys(known) == {PASSWORD}
     for request in proxy.heard:

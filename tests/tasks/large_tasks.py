@@ -44,7 +44,7 @@ def main(folder):
         TaskModel(step, plan=plan),
         search=[search],
         max_sub_queries=TASKS,
-        max_task_steps=STEPS,
+        tasks={"max_steps": STEPS},
         store="sqlite",
         data_dir=folder,
     )

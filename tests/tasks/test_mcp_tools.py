@@ -26,7 +26,7 @@ ASK = {"actions": [{"tool": "odd_search", "query": "Orm"}]}
 
 
 def run(model: TaskModel, folder: Path, servers: dict[str, Any], **more: Any) -> Any:
-    given = {"mcp_servers": servers, "data_dir": folder / "data", "max_task_retries": 0, **more}
+    given = {"mcp_servers": servers, "data_dir": folder / "data", "tasks": {"max_retries": 0}, **more}
     with engine(model, **given) as research:
         return research.run(QUESTION)
 
@@ -106,11 +106,11 @@ def test_what_the_owner_approves_is_offered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("allowed", "offered"),
     [
-        ({"task_tools": ["search"]}, False),
-        ({"task_tools": ["notes_read_note", "search"]}, True),
-        ({"task_sources": ["web"]}, True),
-        ({"task_sources": ["company_db"]}, False),  # kept to it, a task asks nobody else
-        ({"task_sources": ["company_db"], "task_tools": ["notes_read_note", "search"]}, True),
+        ({"tasks": {"tools": ["search"]}}, False),
+        ({"tasks": {"tools": ["notes_read_note", "search"]}}, True),
+        ({"tasks": {"sources": ["web"]}}, True),
+        ({"tasks": {"sources": ["company_db"]}}, False),  # kept to it, a task asks nobody else
+        ({"tasks": {"sources": ["company_db"], "tools": ["notes_read_note", "search"]}}, True),
     ],
 )
 def test_a_run_may_keep_its_tasks_to_some_tools(
@@ -146,7 +146,7 @@ def test_a_user_is_offered_the_tools_that_they_may_use(
 ) -> None:
     model = TaskModel((SEARCH, FOUND))
     given = {"mcp_servers": {"notes": notes(tmp_path)}, "users": Directory(permissions)}
-    with engine(model, data_dir=tmp_path / "data", max_task_retries=0, **given) as research:
+    with engine(model, data_dir=tmp_path / "data", tasks={"max_retries": 0}, **given) as research:
         research.run(QUESTION, user_id="ann")
     assert {name for name in ("notes_search_notes", "notes_read_note") if name in model.asked[0]} == offered
     assert bool(pids(tmp_path, "notes.log")) is bool(offered)
@@ -243,7 +243,7 @@ def test_the_hash_of_a_tool_is_in_the_events_and_another_one_is_refused_when_the
     tmp_path: Path,
 ) -> None:
     stopped = failure(Verdict.PARK, "come back later", model="m", retry_after=90.0)
-    more = {"store": "sqlite", "data_dir": tmp_path / "data", "max_task_retries": 0}
+    more = {"store": "sqlite", "data_dir": tmp_path / "data", "tasks": {"max_retries": 0}}
     with engine(
         TaskModel((ASK, stopped)), mcp_servers={"odd": odd(tmp_path, env=tools("Searches."))}, **more
     ) as research:

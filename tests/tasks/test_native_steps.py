@@ -66,9 +66,9 @@ class NativeTaskModel(TaskModel):
         return [call for call in self.calls if call.tools]
 
 
-def worked(*steps, **more):
+def worked(*steps, limits=None, **more):
     model = NativeTaskModel(steps)
-    with engine(model, max_task_retries=0, **more) as research:
+    with engine(model, tasks={"max_retries": 0, **(limits or {})}, **more) as research:
         result = research.run(QUESTION)
         turns = [research.text(step.turn_hash) for step in result.state.tasks[0].steps if step.turn_hash]
     return model, result.state.tasks[0], [Message.model_validate_json(turn) for turn in turns]
@@ -136,7 +136,7 @@ def test_a_call_that_cannot_be_made_is_answered_and_the_task_goes_on(step, faile
 
 
 def test_words_alone_are_the_answer_of_the_last_step():
-    _, task, _ = worked(SEARCH, {"thought": "It is 90 feet tall."}, max_task_steps=2)
+    _, task, _ = worked(SEARCH, {"thought": "It is 90 feet tall."}, limits={"max_steps": 2})
     assert task.finding.answer == "It is 90 feet tall."
 
 
@@ -154,7 +154,7 @@ def test_each_prompt_begins_as_the_one_before():
 
 def test_a_run_that_goes_on_elsewhere_sends_the_same_turns(tmp_path):
     parked = failure(Verdict.PARK, "come back later", model="m", retry_after=90.0)
-    more = {"store": "sqlite", "data_dir": tmp_path, "max_task_retries": 0, "search": [orm()]}
+    more = {"store": "sqlite", "data_dir": tmp_path, "tasks": {"max_retries": 0}, "search": [orm()]}
     undisturbed, *_ = worked(SEARCH, TWO, FOUND)
     with engine(NativeTaskModel((SEARCH, TWO, parked)), **more) as research:
         before = research.run(QUESTION)
@@ -194,7 +194,7 @@ def test_over_the_wire_a_task_thinks_between_its_calls(make):
         ]
         url = server.base_url + ("/v1" if make is OpenAIResponses else "")
         agent = make("model-1", api_key="key-0123456789", base_url=url)
-        with engine(TaskModel(), models={"task_agent": [agent]}, max_task_retries=0) as research:
+        with engine(TaskModel(), models={"task_agent": [agent]}, tasks={"max_retries": 0}) as research:
             result = research.run(QUESTION)
         bodies = [served.body for served in server.log]
         assert all(served.status == 200 for served in server.log)

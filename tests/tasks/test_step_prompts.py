@@ -33,7 +33,7 @@ def test_each_prompt_of_a_task_begins_as_the_one_before():
 
     words = ["lamps", "oil", "wicks", "lenses", "keepers"]
     model = TaskModel([{"actions": [{"tool": "search", "query": word}]} for word in words] + [FOUND])
-    with engine(model, search=[ScriptedSearch(results)], max_task_retries=0) as research:
+    with engine(model, search=[ScriptedSearch(results)], tasks={"max_retries": 0}) as research:
         research.run("Which oil do lamps burn?")
     asked = [
         "\n".join(call.texts)

@@ -39,7 +39,7 @@ def test_a_plan_can_name_no_data_source_that_the_run_forbids(allowed, named, by_
     web, own = orm(), ScriptedSearch(lambda _: [])
     model = TaskModel([SEARCH, FOUND]) if by_model else None
     with engine(
-        model, search=[web], data_sources={"company_db": own}, task_sources=[allowed], approve_plan=True
+        model, search=[web], data_sources={"company_db": own}, tasks={"sources": [allowed]}, approve_plan=True
     ) as research:
         parked = research.run(QUESTION)
         looked = len(web.requests)
@@ -81,7 +81,7 @@ def test_searches_that_fail_count_against_the_caps():
         return {"actions": [{"tool": "search", "query": each} for each in words]}
 
     with engine(
-        TaskModel(steps), search=[ScriptedSearch(fails)], max_searches=2, max_task_retries=0
+        TaskModel(steps), search=[ScriptedSearch(fails)], max_searches=2, tasks={"max_retries": 0}
     ) as research:
         result = research.run(QUESTION)
     assert sum(step.searches for step in result.state.tasks[0].steps) == 2
@@ -160,7 +160,7 @@ def _searching(said):
 
 @pytest.mark.parametrize(
     ("limits", "told"),
-    [({"max_task_tokens": 12_000}, "12,000 tokens"), ({"max_task_usd": 0.012}, "0.012 dollars")],
+    [({"max_tokens": 12_000}, "12,000 tokens"), ({"max_usd": 0.012}, "0.012 dollars")],
     ids=["tokens", "dollars"],
 )
 @pytest.mark.parametrize("approved", [True, False])
@@ -168,7 +168,7 @@ def test_a_task_at_its_own_limit_answers_within_it_and_goes_out_once(tmp_path, l
     prices = tmp_path / "models.toml"
     prices.write_text(PRICES)
     model = TaskModel(_searching, [APPROVED if approved else REJECTED])
-    with engine(model, max_task_steps=30, model_file=prices, **limits) as research:
+    with engine(model, tasks={"max_steps": 30, **limits}, model_file=prices) as research:
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert 2 < len(task.steps) < 30
@@ -184,11 +184,11 @@ def test_a_task_at_its_own_limit_answers_within_it_and_goes_out_once(tmp_path, l
 @pytest.mark.parametrize(
     ("limits", "steps"),
     [
-        ({"max_task_steps": 2}, 2),
-        ({"max_task_tokens": 1}, 1),
-        ({"max_task_tokens": 3_500}, 1),  # what is left has no room for the form of an answer
-        ({"max_task_tokens": 12_000}, 4),
-        ({"max_task_usd": 1e-9}, 1),
+        ({"max_steps": 2}, 2),
+        ({"max_tokens": 1}, 1),
+        ({"max_tokens": 3_500}, 1),  # what is left has no room for the form of an answer
+        ({"max_tokens": 12_000}, 4),
+        ({"max_usd": 1e-9}, 1),
     ],
     ids=str,
 )
@@ -198,7 +198,7 @@ def test_an_attempt_that_ends_at_its_own_limit_leaves_its_sources_and_is_not_mad
     prices = tmp_path / "models.toml"
     prices.write_text(PRICES)
     model = TaskModel(lambda said: {"actions": [{"tool": "search", "query": f"Orm {len(said)}"}]})
-    with engine(model, model_file=prices, max_task_retries=2, **limits) as research:
+    with engine(model, model_file=prices, tasks={"max_retries": 2, **limits}) as research:
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert task.finding.stopped
@@ -282,7 +282,7 @@ def test_what_only_the_owner_can_say_at_the_last_attempt_is_a_gap_and_the_reject
 
 
 def test_a_rejected_finding_is_a_gap_and_no_finding():
-    with engine(TaskModel([SEARCH, FOUND], [REJECTED]), max_task_retries=0) as research:
+    with engine(TaskModel([SEARCH, FOUND], [REJECTED]), tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
         (taken, *_) = [e for e in research.events(result.research_id) if e.name == "sources.analyzed"]
     state = result.state
@@ -300,7 +300,7 @@ class Listening(SupervisorHooks):
 
 def test_the_review_hook_is_asked_after_a_fall_back_too():
     hooks = Listening()
-    with engine(TaskModel(down), on_outage="extractive", max_task_retries=0, hooks=hooks) as research:
+    with engine(TaskModel(down), on_outage="extractive", tasks={"max_retries": 0}, hooks=hooks) as research:
         research.run(QUESTION)
     assert hooks.heard
 

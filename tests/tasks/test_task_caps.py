@@ -142,7 +142,11 @@ def test_pages_and_rewordings_of_the_gatherer_are_charged_once(gathering):
 def test_a_task_that_goes_on_without_its_model_goes_on_under_its_purse(most):
     shared, search = SharedBudget(max_searches=most), orm()
     with engine(
-        TaskModel(down), on_outage="extractive", max_task_retries=0, shared_budget=shared, search=[search]
+        TaskModel(down),
+        on_outage="extractive",
+        tasks={"max_retries": 0},
+        shared_budget=shared,
+        search=[search],
     ) as research:
         result = research.run(QUESTION)
     assert result.state.first_look  # which took the first search
@@ -158,7 +162,7 @@ def test_a_task_that_goes_on_without_its_model_keeps_to_the_searches_it_had():
 
     search = orm()
     with engine(
-        TaskModel(steps), on_outage="extractive", max_task_retries=0, search=[search], max_searches=1
+        TaskModel(steps), on_outage="extractive", tasks={"max_retries": 0}, search=[search], max_searches=1
     ) as research:
         result = research.run(QUESTION)
     (task,) = result.state.tasks
@@ -177,9 +181,8 @@ def test_nothing_goes_on_without_its_model_when_the_seconds_of_the_run_are_over(
     with engine(
         TaskModel(down),
         on_outage="extractive",
-        max_task_retries=0,
+        tasks={"max_retries": 0, "sources": ["company_db"]},
         data_sources={"company_db": search},
-        task_sources=["company_db"],
         budget={"max_seconds": 0.5},
     ) as research:
         result = research.run(QUESTION)
@@ -242,9 +245,8 @@ def test_without_a_model_pages_that_a_private_source_points_to_are_read_within_t
         None,
         search=[orm()],
         data_sources={"company_db": pointing(name="company")},
-        task_sources=["company_db"],
+        tasks={"sources": ["company_db"], "max_retries": 0},
         pages=pages,
-        max_task_retries=0,
         **caps,
     ) as research:
         result = research.run(QUESTION)
@@ -264,7 +266,7 @@ def test_without_a_model_the_gatherer_and_private_sources_share_the_pages_of_a_t
         data_sources={"company_db": pointing(name="company")},
         pages=pages,
         max_fetches=3,
-        max_task_retries=0,
+        tasks={"max_retries": 0},
     ) as research:
         result = research.run(f"{QUESTION[:-1]} and who built it?", max_sub_queries=2)
     most = sum(task.task.limits.fetches for task in result.state.tasks)
@@ -282,8 +284,8 @@ def test_a_page_that_a_private_source_points_to_passes_the_guard(tmp_path):
         search=[],
         corpus=tmp_path,
         data_sources={"company_db": own},
-        max_task_retries=0,
-        fetch_pages=True,
+        tasks={"max_retries": 0},
+        fetch={"enabled": True},
     ) as research:
         result = research.run(QUESTION)
     assert own.requests

@@ -46,7 +46,7 @@ def test_five_tasks_of_six_steps_take_the_time_of_six_steps_and_their_review_tha
     search = ScriptedSearch(lambda request: results(request.query, 1))
 
     async def run():
-        with engine(model, search=[search], max_sub_queries=5, max_task_steps=6) as research:
+        with engine(model, search=[search], max_sub_queries=5, tasks={"max_steps": 6}) as research:
             return await research.arun("What is known of the keepers of lights?")
 
     result = virtual_time.run(run())
@@ -72,7 +72,7 @@ def test_what_tasks_take_is_told_beside_what_a_search_takes(capsys):
 
 
 def test_an_estimate_knows_the_steps_and_reviews_of_tasks():
-    with engine(TaskModel(), max_task_steps=4, max_task_retries=1) as research:
+    with engine(TaskModel(), tasks={"max_steps": 4, "max_retries": 1}) as research:
         tasks = research.estimate(QUESTION)
         search = research.estimate(QUESTION, gathering="search")
         result = research.run(QUESTION)

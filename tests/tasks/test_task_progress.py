@@ -45,7 +45,7 @@ def followed(monkeypatch):
 
 
 def test_each_step_of_a_task_is_told_before_its_tools_work(followed):
-    told = followed(TaskModel(), max_task_steps=4)
+    told = followed(TaskModel(), tasks={"max_steps": 4})
     (note,) = [each for each in told if isinstance(each, Progress) and each.step]
     assert (note.message, note.step) == (QUESTION, "step 1 of 4, search Orm lighthouse height")
     assert (note.done, note.total) == (1, 4)
@@ -55,7 +55,7 @@ def test_each_step_of_a_task_is_told_before_its_tools_work(followed):
 def test_the_live_picture_shows_tasks_with_their_steps(followed):
     fold, shown = Fold(), []
     searching = {}
-    for each in followed(TaskModel(), max_task_steps=4):
+    for each in followed(TaskModel(), tasks={"max_steps": 4}):
         if isinstance(each, Progress):
             searching[each.message] = each.step or ""
         else:
@@ -68,7 +68,7 @@ def test_the_live_picture_shows_tasks_with_their_steps(followed):
 
 def test_lines_tell_what_was_sent_back_and_with_verbose_every_step(followed):
     model = TaskModel(lambda said: SEARCH if number_of(said) == 1 else FOUND, [REJECTED, APPROVED])
-    told = followed(model, max_task_steps=3)
+    told = followed(model, tasks={"max_steps": 3})
     for verbose in (False, True):
         paper = Paper()
         lines = Lines(paper, None, verbose=verbose)

@@ -184,7 +184,7 @@ def test_a_quote_is_looked_for_in_the_source_that_it_names_and_then_in_the_other
 ):
     quote = f"The Orm lighthouse has {number} steps in all."
     model = TaskModel((SEARCH, quoting(quote, source), {"actions": [DONE]}))
-    with engine(model, search=[ScriptedSearch(lambda request: MANY)], max_task_retries=0) as research:
+    with engine(model, search=[ScriptedSearch(lambda request: MANY)], tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert [fact.content for fact in task.finding.facts] == ([quote] if number < 5 else [])
@@ -231,7 +231,7 @@ def test_a_text_that_later_ones_of_the_same_step_push_out_is_shown_all_the_same(
 
     uses = [{"tool": "search", "query": "more of it"}, {"tool": "read_more", "source": "S1"}]
     model = TaskModel((SEARCH, {"actions": uses}, {"actions": [DONE]}))
-    with engine(model, search=[ScriptedSearch(found)], max_task_retries=0) as research:
+    with engine(model, search=[ScriptedSearch(found)], tasks={"max_retries": 0}) as research:
         research.run(QUESTION)
     shown = model.asked[2].partition("S1, from character")[2]
     assert "Line 1" in shown
@@ -269,7 +269,7 @@ def test_a_text_that_the_store_has_no_more_is_told_as_such_and_never_as_the_end(
 
     monkeypatch.setattr(TaskContext, "add", forgets)
     model = TaskModel((SEARCH, {"actions": [use]}, FOUND))
-    with engine(model, tools=[Shows()], max_task_retries=0) as research:
+    with engine(model, tools=[Shows()], tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert task.steps[1].uses[0].failed
@@ -347,7 +347,7 @@ def test_a_resumed_task_has_its_links_under_the_same_names():
 def test_where_no_pages_are_read_snippets_are_what_there_is(by_model):
     told = [SearchResult(address="https://ok.example/a", title="The Orm Light", snippet=HEIGHT)]
     model = TaskModel((SEARCH, FOUND)) if by_model else None
-    with engine(model, search=[ScriptedSearch(lambda request: told)], fetch_pages=False) as research:
+    with engine(model, search=[ScriptedSearch(lambda request: told)], fetch={"enabled": False}) as research:
         result = research.run(QUESTION)
         (source,) = result.sources
         assert research.text(source) == HEIGHT

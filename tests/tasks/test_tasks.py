@@ -93,7 +93,7 @@ HITS = {
 def test_only_what_a_task_quotes_or_names_is_read(done, kept):
     found = [SearchResult(address=url, title=url.split("//")[1], text=text) for url, text in HITS.items()]
     model = TaskModel((SEARCH, FOUND | done))
-    with engine(model, search=[ScriptedSearch(lambda request: found)], max_task_retries=0) as research:
+    with engine(model, search=[ScriptedSearch(lambda request: found)], tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     over = {source.url for source in result.sources if source.id in result.state.passed_over}
     assert over == {url for url in HITS if url.split("//")[1].split(".")[0] not in kept}
@@ -106,7 +106,7 @@ def test_a_task_that_ends_without_a_fact_is_sent_back_by_rules_and_its_reviewer_
     model = TaskModel(
         lambda said: SEARCH if number_of(said) == 1 else {"actions": [DONE], "answer": "I do not know."}
     )
-    with engine(model, max_task_retries=1) as research:
+    with engine(model, tasks={"max_retries": 1}) as research:
         result = research.run(QUESTION)
     task = only(result)
     assert model.judged == []
@@ -124,7 +124,7 @@ def test_a_task_goes_out_as_often_as_the_run_allows_and_its_shortfall_is_told(re
     model = TaskModel(
         lambda said: SEARCH if number_of(said) == 1 else FOUND, ({"approved": False, "critique": CRITIQUE},)
     )
-    with engine(model, max_task_retries=retries) as research:
+    with engine(model, tasks={"max_retries": retries}) as research:
         result = research.run(QUESTION)
     assert len(model.judged) == retries + 1
     (told,) = messages(result)
@@ -189,7 +189,7 @@ def test_a_reviewer_of_another_model_is_asked_where_one_is_named():
 
 def test_a_model_that_reaches_its_cap_in_the_third_step_leaves_what_there_is():
     model = TaskModel(lambda said: {"actions": [{"tool": "search", "query": f"Orm {number_of(said)}"}]})
-    with engine(model, max_task_steps=12, budget={"max_model_calls": 5}) as research:
+    with engine(model, tasks={"max_steps": 12}, budget={"max_model_calls": 5}) as research:
         result = research.run(QUESTION)
     task = only(result)
     assert len(task.steps) < 12
@@ -203,17 +203,17 @@ def test_a_model_that_reaches_its_cap_in_the_third_step_leaves_what_there_is():
 @pytest.mark.parametrize(
     ("limits", "why", "steps"),
     [
-        ({"max_task_steps": 2}, "2 steps", 2),
-        ({"max_task_steps": 0}, "0 steps", 1),  # a search, since nothing was found
-        ({"max_task_tokens": 0}, "0 tokens", 1),
-        ({"max_task_tokens": 1}, "1 tokens", 1),
-        ({"max_task_seconds": 0}, "0 seconds", 1),
+        ({"max_steps": 2}, "2 steps", 2),
+        ({"max_steps": 0}, "0 steps", 1),  # a search, since nothing was found
+        ({"max_tokens": 0}, "0 tokens", 1),
+        ({"max_tokens": 1}, "1 tokens", 1),
+        ({"max_seconds": 0}, "0 seconds", 1),
     ],
     ids=lambda value: str(value),
 )
 def test_a_task_ends_at_its_own_limits_and_says_which(limits, why, steps):
     model = TaskModel(lambda said: {"actions": [{"tool": "search", "query": "Orm tower"}]})
-    with engine(model, max_task_retries=0, **limits) as research:
+    with engine(model, tasks={"max_retries": 0, **limits}) as research:
         result = research.run(QUESTION)
     assert len(only(result).steps) == steps
     assert why in only(result).finding.stopped
@@ -222,7 +222,7 @@ def test_a_task_ends_at_its_own_limits_and_says_which(limits, why, steps):
 
 def test_the_last_step_is_told_to_be_the_last():
     model = TaskModel(lambda said: FOUND if number_of(said) == 0 else SEARCH)
-    with engine(model, max_task_steps=3) as research:
+    with engine(model, tasks={"max_steps": 3}) as research:
         result = research.run(QUESTION)
     assert [("This is the last step" in said) for said in model.asked] == [False, False, True]
     assert HEIGHT in [f.content for f in result.findings]
@@ -266,7 +266,7 @@ def test_uses_of_one_step_work_side_by_side_and_come_in_their_order():
 
     search = ScriptedSearch(lambda request: results(request.query, 1), before=yields)
     model = TaskModel((two, {"actions": [DONE]}))
-    with engine(model, search=[search], max_task_retries=0) as research:
+    with engine(model, search=[search], tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     assert search.most_at_once == 2
     assert [s.title for s in sorted(result.sources, key=lambda s: s.rank)] == [
@@ -292,7 +292,7 @@ def test_tasks_return_by_their_place_in_the_plan_and_not_by_who_was_first():
         ),
         plan=plan,
     )
-    with engine(model, search=[search], max_task_retries=0) as research:
+    with engine(model, search=[search], tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     assert [t.task.question for t in result.state.tasks] == list(plan)
 
@@ -382,7 +382,7 @@ def test_without_a_model_that_can_be_reached_tasks_go_on_without_one_where_that_
     def steps(said):
         raise failure(Verdict.PARK, "come back later", model="m", retry_after=90.0)
 
-    with engine(TaskModel(steps), on_outage="extractive", max_task_retries=0) as research:
+    with engine(TaskModel(steps), on_outage="extractive", tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     assert result.status == "completed"
     assert any(notice.name == "agent" and "task_agent" in notice.message for notice in result.notices)
@@ -391,7 +391,7 @@ def test_without_a_model_that_can_be_reached_tasks_go_on_without_one_where_that_
 
 def test_a_task_whose_model_says_nothing_usable_ends_with_what_it_has():
     model = TaskModel((SEARCH, "no JSON", "no JSON", "no JSON", "no JSON"))
-    with engine(model, max_task_retries=0) as research:
+    with engine(model, tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     assert only(result).finding.stopped
     assert result.status == "completed"
@@ -425,7 +425,7 @@ def test_without_a_model_nothing_found_is_searched_again_in_other_words():
 
 @pytest.mark.parametrize(
     ("given", "kind"),
-    [({"task_sources": ["compny_db"]}, "data source"), ({"task_tools": ["serch"]}, "tool")],
+    [({"tasks": {"sources": ["compny_db"]}}, "data source"), ({"tasks": {"tools": ["serch"]}}, "tool")],
     ids=["data source", "tool"],
 )
 def test_a_data_source_or_tool_that_there_is_not_is_refused_before_anything_is_spent(given, kind):
@@ -435,7 +435,7 @@ def test_a_data_source_or_tool_that_there_is_not_is_refused_before_anything_is_s
 
 def test_a_task_may_use_the_tools_that_the_run_allows_and_no_others():
     model = TaskModel((SEARCH, {"actions": [{"tool": "read_more", "source": "S1"}]}, FOUND))
-    with engine(model, task_tools=["search"]) as research:
+    with engine(model, tasks={"tools": ["search"]}) as research:
         result = research.run(QUESTION)
     assert only(result).task.tools == ("search",)
     assert "read_more" not in model.asked[0]
@@ -447,9 +447,11 @@ def test_the_private_source_is_searched_only_by_tasks_that_may():
     for allowed, searched in (((), 1), (("web",), 0)):
         company.requests.clear()
         with engine(
-            TaskModel((asks, {"actions": [DONE]})), data_sources={"company_db": company}, max_task_retries=0
+            TaskModel((asks, {"actions": [DONE]})),
+            data_sources={"company_db": company},
+            tasks={"max_retries": 0},
         ) as research:
-            result = research.run(QUESTION, task_sources=allowed)
+            result = research.run(QUESTION, tasks={"sources": allowed})
         assert len(company.requests) == searched
         assert ("company_db" in only(result).task.data_sources) is bool(searched)
 
@@ -461,7 +463,10 @@ def test_without_a_model_private_sources_are_searched_beside_the_others():
     assert company.requests
     assert any("example.org" in (source.url or "") for source in result.sources)
     with engine(
-        None, data_sources={"company_db": company}, task_sources=["company_db"], search=[unasked := orm()]
+        None,
+        data_sources={"company_db": company},
+        tasks={"sources": ["company_db"]},
+        search=[unasked := orm()],
     ) as research:
         research.run(QUESTION)
     assert unasked.requests == []
@@ -478,7 +483,11 @@ def test_the_caps_on_searches_and_pages_hold_over_all_tasks():
     search = ScriptedSearch(lambda request: results(request.query, 1))
     plan = ("one lighthouse", "two lighthouses", "three lighthouses")
     with engine(
-        TaskModel(steps, plan=plan), search=[search], max_sub_queries=3, max_searches=7, max_task_retries=1
+        TaskModel(steps, plan=plan),
+        search=[search],
+        max_sub_queries=3,
+        max_searches=7,
+        tasks={"max_retries": 1},
     ) as research:
         result = research.run(QUESTION)
     assert len(search.requests) <= 7

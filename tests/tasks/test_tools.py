@@ -330,7 +330,7 @@ def test_a_run_knows_its_tools_and_is_not_gone_on_with_without_them(tmp_path):
         tools=[Glossary()],
         store="sqlite",
         data_dir=tmp_path,
-        max_task_retries=0,
+        tasks={"max_retries": 0},
         search=[ScriptedSearch(())],
     ) as research:
         stopped = research.run(QUESTION)

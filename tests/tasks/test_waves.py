@@ -28,9 +28,9 @@ def wave(*questions, **more):
     }
 
 
-def led(*waves, plan=(QUESTION,), **options):
+def led(*waves, plan=(QUESTION,), limits=None, **options):
     model = TaskModel(step, plan=plan, waves=waves)
-    with engine(model, max_task_retries=0, max_iterations=1, **options) as research:
+    with engine(model, tasks={"max_retries": 0, **(limits or {})}, max_iterations=1, **options) as research:
         result = research.run(QUESTION)
         log = research.events(result.research_id)
     decisions = [
@@ -101,7 +101,7 @@ def test_waves_are_bounded(most):
         return wave(f"How old is lamp {len(said)} of Orm?")
 
     model = TaskModel(step, waves=always)
-    with engine(model, max_task_retries=0, max_iterations=1, max_waves=most) as research:
+    with engine(model, tasks={"max_retries": 0, "max_waves": most}, max_iterations=1) as research:
         result = research.run(QUESTION)
     assert len(result.state.tasks) == most
     assert len(model.led) == most - 1
@@ -109,7 +109,7 @@ def test_waves_are_bounded(most):
 
 @pytest.mark.parametrize(
     "options",
-    [{"budget": {"max_searches": 1}}, {"max_waves": 1}, {"max_task_steps": 0}],
+    [{"budget": {"max_searches": 1}}, {"limits": {"max_waves": 1}}, {"limits": {"max_steps": 0}}],
     ids=["no search left", "one wave", "no agent worked"],
 )
 def test_a_lead_that_could_send_out_nothing_is_not_asked(options):
@@ -133,7 +133,7 @@ def test_a_lead_that_fails_ends_the_waves_and_the_run_goes_on(fault):
 def test_a_run_that_is_resumed_between_waves_asks_no_lead_again(tmp_path):
     from deep_research.models.failures import Verdict
 
-    more = {"store": "sqlite", "data_dir": tmp_path, "max_task_retries": 0, "max_iterations": 1}
+    more = {"store": "sqlite", "data_dir": tmp_path, "tasks": {"max_retries": 0}, "max_iterations": 1}
 
     def stops(said):
         if task_of(said) == BEACON:
@@ -159,7 +159,9 @@ def test_a_run_that_is_resumed_between_waves_asks_no_lead_again(tmp_path):
 def test_what_a_question_asks_for_sets_tasks_steps_and_words(scope, tasks, steps, words):
     plan = [f"How tall is tower {n} of Orm?" for n in range(9)]
     model = TaskModel(step, plan=plan, scope=scope)
-    with engine(model, max_sub_queries=4, max_waves=1, max_task_retries=0, max_iterations=1) as research:
+    with engine(
+        model, max_sub_queries=4, tasks={"max_waves": 1, "max_retries": 0}, max_iterations=1
+    ) as research:
         state = research.run(QUESTION).state
     assert (state.max_sub_queries, state.task_steps, state.report_words) == (tasks, steps, words)
     assert {task.task.limits.steps for task in state.tasks} == {steps}

@@ -110,7 +110,7 @@ def test_the_search_that_takes_the_place_of_an_agent_is_within_the_caps():
 def test_a_step_that_is_the_same_is_refused_once_and_then_ends_the_task():
     search = pages()
     model = TaskModel((SEARCH,))
-    with engine(model, search=[search], max_task_retries=0) as research:
+    with engine(model, search=[search], tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     (task,) = result.state.tasks
     assert len(model.asked) == 3
@@ -184,7 +184,7 @@ def test_a_fact_that_its_quote_does_not_carry_goes_back_once_and_stands_or_is_le
 def test_what_is_rejected_is_no_finding_and_its_source_is_read_as_any_other():
     wrong = {**FOUND, "facts": [{**FOUND["facts"][0], "content": "The tower is 900 feet tall."}]}
     model = TaskModel((SEARCH, wrong), ({"approved": False, "critique": "No."},))
-    with engine(model, search=[pages()], max_task_retries=0) as research:
+    with engine(model, search=[pages()], tasks={"max_retries": 0}) as research:
         result = research.run(QUESTION)
     assert "900" not in " ".join(finding.content for finding in result.findings)
     assert HEIGHT in [finding.content for finding in result.findings]

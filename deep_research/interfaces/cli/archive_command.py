@@ -54,7 +54,7 @@ def _check(args: Namespace) -> None:
 
 def _list(archive: Archive, settings: Settings, args: Namespace, console: Console) -> None:
     entries = archive.list()[::-1]
-    ttl, now = timedelta(hours=settings.content_archive_ttl_hours), utc_now()
+    ttl, now = timedelta(hours=settings.content_archive.ttl_hours), utc_now()
     if args.json:
         console.print(json.dumps([_as_json(entry, ttl) for entry in entries]))
     elif entries:
@@ -70,7 +70,7 @@ def _list(archive: Archive, settings: Settings, args: Namespace, console: Consol
         ]
         console.print("\n".join(text.table(rows, console.columns)))
     elif not args.quiet:
-        off = "" if settings.content_archive_enabled else "; content_archive_enabled is off"
+        off = "" if settings.content_archive.enabled else "; content_archive.enabled is off"
         console.note(f"Nothing is archived{off}.")
 
 
@@ -111,7 +111,7 @@ def _full_hash(archive: Archive, prefix: str) -> str:
     if not matches:
         raise ContentMissingError(
             f"No archived text has a hash that begins with {beginning}.",
-            hint="It may have expired: content_archive_ttl_hours says how long texts are kept.",
+            hint="It may have expired: content_archive.ttl_hours says how long texts are kept.",
             content_hash=hash_prefix,
         )
     return matches[0]

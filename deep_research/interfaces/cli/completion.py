@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deep_research.errors import UnknownNameError
-from deep_research.interfaces.cli.options import BY_NAME, COMMANDS, COMMON, PATHS, PROGRAM
+from deep_research.interfaces.cli.options import BY_NAME, COMMANDS, COMMON, PATHS, PROGRAM, setting_flags
 
 FILES = "<files>"  # the answer that any path fits
 _ASK = f"{PROGRAM} completion words --"
@@ -77,6 +77,7 @@ def _candidates(before: Sequence[str], current: str) -> Iterator[str]:
         yield from [FILES] if option.metavar in PATHS else option.choices
     elif current.startswith("-"):
         yield from (f"{flag}\t{option.help.rstrip('.')}" for option in options for flag in option.flags)
+        yield from setting_flags() if command and len(current) > len("--") else ()
         yield from ("--help\tPrint help", "--help-all\tPrint help with the options of every command")
     elif command is None:
         yield from (f"{each.name}\t{each.summary.rstrip('.')}" for each in COMMANDS)

@@ -37,6 +37,7 @@ from deep_research.interfaces.cli.doctor_checks import (
 from deep_research.interfaces.cli.session import folder_file_line, setting_arguments
 from deep_research.logs import describe_error, get_log, redact, redact_value
 from deep_research.presentation import phrases
+from deep_research.setting_fields import value_at
 from deep_research.settings import ResolvedSettings, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -247,9 +248,9 @@ def _version(name: str) -> str | None:
 
 
 def _setting_lines(effective: ResolvedSettings) -> Iterator[SettingLine]:
-    for name, value in effective.settings:
-        text = redact_value({name: _plain(value)})[name]
-        yield SettingLine(name, phrases.line(str(text)), phrases.line(redact(effective.origins[name])))
+    for path, origin in effective.origins.items():
+        text = redact_value({path: _plain(value_at(effective.settings, path))})[path]
+        yield SettingLine(path, phrases.line(str(text)), phrases.line(redact(origin)))
 
 
 def _plain(value: object) -> str:

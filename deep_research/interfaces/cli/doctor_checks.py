@@ -167,7 +167,7 @@ def chosen_services(settings: Settings) -> ServiceChoice:
         urls=settings.search_urls,
         calls=Calls(),
         timeout=settings.operation_timeout,
-        per_minute=settings.search_requests_per_minute,
+        per_minute=settings.rate_limits.search_requests_per_minute,
         connect=McpConnections(settings.mcp_servers).connection,
     )
 
@@ -270,18 +270,18 @@ def archive(settings: Settings) -> Iterator[Check]:
 
     folder, name = archive_folder(settings), "archive"
     entries = make_archive(settings).list()
-    if not entries and not settings.content_archive_enabled:
-        yield Check(name, OK, "off; content_archive_enabled would keep the originals of dropped texts")
+    if not entries and not settings.content_archive.enabled:
+        yield Check(name, OK, "off; content_archive.enabled would keep the originals of dropped texts")
         return
     size = sum(entry.size for entry in entries)
-    retention = f"kept for {settings.content_archive_ttl_hours:g} hours"
-    off = "" if settings.content_archive_enabled else "; content_archive_enabled is off"
+    retention = f"kept for {settings.content_archive.ttl_hours:g} hours"
+    off = "" if settings.content_archive.enabled else "; content_archive.enabled is off"
     many = f"{phrases.count(len(entries), 'text')}, {phrases.in_bytes(size)}"
     yield Check(name, OK, f"{many} in {folder}, {retention}{off}")
     if size > LARGE_ARCHIVE:
-        yield Check(name, NOTE, "it is large: lower content_archive_ttl_hours, then run archive clean")
-    if settings.content_archive_enabled and not _can_be_written(folder):
-        yield Check(name, BROKEN, f"{folder} cannot be written; set research_archive_dir to another folder")
+        yield Check(name, NOTE, "it is large: lower content_archive.ttl_hours, then run archive clean")
+    if settings.content_archive.enabled and not _can_be_written(folder):
+        yield Check(name, BROKEN, f"{folder} cannot be written; set content_archive.dir to another folder")
 
 
 def _window(roles: ModelRoles, role: ModelRole, most: int, settings: Settings) -> Check:
@@ -289,31 +289,33 @@ def _window(roles: ModelRoles, role: ModelRole, most: int, settings: Settings) -
 
     model = roles.pool.language_model(roles.chain_of(role))
     window = roles.window(model.profile, output_for(model, most))
-    origin = "runtime_overhead" if settings.runtime_overhead is not None else settings.runtime
+    origin = (
+        "window.runtime_overhead" if settings.window.runtime_overhead is not None else settings.window.runtime
+    )
     summary = (
         f"{window.input:,} of the {window.context:,} tokens{_override(model.name, settings)} of {model.name} are for"
         f" content: overhead {window.overhead:,} ({origin}), answer {window.output:,}, margin {100 * window.margin:g} %"
     )
     if not window.input:
-        remedy = "lower runtime_overhead, or choose a model with a larger window"
+        remedy = "lower window.runtime_overhead, or choose a model with a larger window"
         return Check(_TOKENS, BROKEN, f"{summary}. No request can be made: {remedy}")
     if window.input >= MIN_CONTENT_SHARE * window.context:
         return Check(_TOKENS, OK, summary)
-    return Check(_TOKENS, NOTE, f"{summary}. That is less than a quarter: lower runtime_overhead")
+    return Check(_TOKENS, NOTE, f"{summary}. That is less than a quarter: lower window.runtime_overhead")
 
 
 def _override(model: str, settings: Settings) -> str:
-    is_overridden = any(map(model.startswith, settings.model_context_overrides))
-    return " (model_context_overrides)" if is_overridden else ""
+    is_overridden = any(map(model.startswith, settings.window.model_tokens))
+    return " (window.model_tokens)" if is_overridden else ""
 
 
 def _shortening(roles: ModelRoles, settings: Settings) -> Check:
     """Who chooses what is kept of texts that are too long."""
-    if not settings.token_management_enabled:
-        return Check(_TOKENS, NOTE, "token_management_enabled is off: requests that do not fit a window fail")
+    if not settings.window.enabled:
+        return Check(_TOKENS, NOTE, "window.enabled is off: requests that do not fit a window fail")
     chain = roles.by_role.get(ModelRole.SUMMARIZER, ())
     who = ", then ".join(roles.pool.provider(name).name for name in chain)
-    reading = f"a round reads {settings.reading_tokens:,} tokens of sources; more is shortened"
+    reading = f"a round reads {settings.reading.tokens:,} tokens of sources; more is shortened"
     return Check(_TOKENS, OK, f"{reading} by {who}" if who else f"{reading} without a model")
 
 

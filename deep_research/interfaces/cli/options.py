@@ -151,7 +151,12 @@ COMMON = (
     ),
     Option("--config", "Settings file (TOML) to read.", "FILE"),
     Option("--data-dir", "Folder of the runs; by default DEEP_RESEARCH_HOME or the user's.", "DIR"),
-    Option("--set", "Any setting of docs/settings.md; repeatable.", "NAME=VALUE", repeats=True),
+    Option(
+        "--set",
+        "Any setting of docs/settings.md, also as --NAME VALUE; repeatable.",
+        "NAME=VALUE",
+        repeats=True,
+    ),
     Option("--json", "Print JSON on stdout, and errors as JSON on stderr."),
     Option("--quiet", "Print no progress, and no closing line after a completed run.", short="-q"),
     Option("--verbose", "Print more: the plan, the reasons for gaps and decisions, every step.", short="-v"),
@@ -423,6 +428,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
     Raises `UsageError` for anything that cannot be read.
     """
+    argv = _with_settings(argv)
     name, rest, flags = _split(argv)
     if any(flag in _VERSION for flag in flags):
         return argparse.Namespace(command=None, text="version")
@@ -438,7 +444,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     known_flags = {flag for option in (*COMMON, *command.options) for flag in option.flags}
     for flag in flags:
         if flag not in known_flags:
-            raise _unknown("option", flag, known_flags, command.name)
+            raise _unknown("option", flag, (*known_flags, *setting_flags()), command.name)
     args = parser(command).parse_args(rest)
     args.command = command.name
     return args
@@ -532,9 +538,37 @@ def _add(group: argparse._ArgumentGroup, options: Iterable[Option]) -> None:
         )
 
 
+def setting_flags() -> dict[str, str]:
+    """The setting that each option names which stands in no table: every setting can be one."""
+    from deep_research.settings import paths_by_name  # here, for few command lines need them
+
+    flags = {f"--{name.replace('_', '-')}": name for name in paths_by_name()}
+    return {flag: name for flag, name in flags.items() if flag not in _top_level()}
+
+
+def _with_settings(argv: Sequence[str]) -> list[str]:
+    """The words with each ``--fetch-timeout 10`` as ``--set fetch_timeout=10``. Raises `UsageError` where a value is
+    missing."""
+    known_flags, valued = _top_level(), _valued()
+    words, read = list(argv), []
+    while words and words[0] != "--":
+        word = words.pop(0)
+        flag, equals, text = word.partition("=")
+        if flag in valued and not equals:
+            read += [word, *words[:1]]
+            words = words[1:]
+        elif not flag.startswith("--") or flag in known_flags or flag not in setting_flags():
+            read.append(word)
+        elif equals or words:
+            read += ["--set", f"{setting_flags()[flag]}={text if equals else words.pop(0)}"]
+        else:
+            raise UsageError(f"Argument {flag}: expected one argument.", hint="See docs/settings.md.")
+    return [*read, *words]
+
+
 def _split(argv: Sequence[str]) -> tuple[str | None, list[str], list[str]]:
     """The command, the words besides it, and the options among them; options may stand before the command."""
-    valued = {flag for option in _all_options() if option.metavar for flag in option.flags}
+    valued = _valued()
     flags: list[str] = []
     words = list(enumerate(argv))
     place: int | None = None
@@ -555,6 +589,10 @@ def _split(argv: Sequence[str]) -> tuple[str | None, list[str], list[str]]:
     if place is None:
         return None, list(argv), flags
     return argv[place], [*argv[:place], *argv[place + 1 :]], flags
+
+
+def _valued() -> set[str]:
+    return {flag for option in _all_options() if option.metavar for flag in option.flags}
 
 
 def _all_options() -> list[Option]:

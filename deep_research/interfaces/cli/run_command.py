@@ -33,6 +33,7 @@ from deep_research.interfaces.cli.session import (
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.presentation import phrases
 from deep_research.research import DeepResearch, ResearchResult
+from deep_research.setting_fields import flatten, value_at
 from deep_research.state import Budget, ModelRole, RunOptions, RunStatus
 from deep_research.state.parking import value_of
 
@@ -129,10 +130,10 @@ async def _check_options(session: Session) -> None:
     run_options = (await session.engine.aresult(session.args.id)).state.options
     overrides = {k: v for k, v in setting_arguments(session.args).items() if k in RunOptions.model_fields}
     new_options = RunOptions(**overrides)
-    for name in overrides:
-        if getattr(new_options, name) != getattr(run_options, name):
+    for name in flatten(RunOptions, overrides):
+        if (value := value_at(run_options, name)) != value_at(new_options, name):
             raise UsageError(
-                f"The run began with {name}={getattr(run_options, name)} and keeps it.",
+                f"The run began with {name}={value} and keeps it.",
                 hint=f"Remove {name}, or start another run.",
             )
 

@@ -15,7 +15,8 @@ from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import CommandError, Console, Exit
 from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
 from deep_research.logs import configure
-from deep_research.settings import ResolvedSettings, Settings, load_settings, setting_from_text
+from deep_research.setting_fields import fields_by_path, nest
+from deep_research.settings import ResolvedSettings, Settings, join_path, load_settings, setting_from_text
 from deep_research.state import RunOptions
 from deep_research.state.identity import RUN_ID
 from deep_research.store.factory import DATABASE
@@ -87,7 +88,9 @@ def command_line(args: Namespace, verb: str, run_id: str) -> str:
     for option in options:
         value = getattr(args, option.dest)
         for item in value if option.repeats else [value] if value is not None else []:
-            if option.flag != "--set" or _pair(item)[0] not in RunOptions.model_fields:  # which a run keeps
+            if option.flag != "--set" or _pair(item)[0] not in fields_by_path(
+                RunOptions
+            ):  # which a run keeps
                 words += [option.flag, item]
     return shlex.join(words)
 
@@ -108,7 +111,7 @@ def engine_arguments(args: Namespace) -> dict[str, Any]:
 
 
 def setting_arguments(args: Namespace) -> dict[str, Any]:
-    """The settings among the arguments, each read as an environment variable's text is."""
+    """The settings among the arguments, each read as an environment variable's text is, groups as dicts."""
     overrides = dict(_pair(pair) for pair in args.set)
     command = BY_NAME.get(
         getattr(args, "command", "")
@@ -123,22 +126,22 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
         from deep_research.sources.documents.sample import sample_corpus
 
         corpus.append(sample_corpus())
-    return overrides | ({"corpus": corpus} if corpus else {})
+    return nest(overrides) | ({"corpus": corpus} if corpus else {})
 
 
 def _pair(pair: str) -> tuple[str, Any]:
     name, equals, text = pair.partition("=")
-    name = name.strip().replace("-", "_")
+    name = join_path(name.strip().replace("-", "_"))
     if not equals or not name:
         raise UsageError(
             f"--set takes NAME=VALUE, got '{pair[:60]}'.", hint="For example: --set max_concurrent=2"
         )
-    return name, setting_from_text(name, text)
+    return setting_from_text(name, text)
 
 
 def _value(name: str, text: str) -> Any:
     """Texts are taken as they stand; numbers are read."""
-    return text if name in ("system_prompt", "data_dir", "preset") else setting_from_text(name, text)
+    return text if name in ("system_prompt", "data_dir", "preset") else setting_from_text(name, text)[1]
 
 
 def settings_in_force(args: Namespace) -> Settings:
@@ -214,7 +217,7 @@ def folder_file_line(effective: ResolvedSettings) -> str:
     """Which settings are those of a file that nobody named; "" where none is."""
     if (file := effective.folder_file) is None:
         return ""
-    names = [name for name in Settings.model_fields if name in file.in_force]
+    names = [path for path in fields_by_path(Settings) if path in file.in_force]
     return f"Settings from {file.where} of this folder: {', '.join(names)}."
 
 

@@ -255,12 +255,12 @@ def notices_of(triage: Sequence[SourceTriage], iteration: int) -> list[Notice]:
     messages = []
     if notices:
         messages.append(
-            f"Of {_many(len(triage))}{of_round} a model read {'; '.join(notices)} (read_sections)."
+            f"Of {_many(len(triage))}{of_round} a model read {'; '.join(notices)} (reading.sections)."
         )
     if read_on:
         messages.append(
             f"Of {_many(read_on)} of earlier rounds a model read further sections in round {iteration}"
-            " (read_sections)."
+            " (reading.sections)."
         )
     return [Notice(name=LIMIT, message=message) for message in messages]
 

@@ -46,7 +46,6 @@ class SearchGatherer:
         providers: Sequence[SearchProvider | Service] = (),
         *,
         corpus: SearchProvider | Service | None = None,
-        fanout: int = 1,
         rewordings: int = 1,
         reading: SourceReader | None = None,
         notes: Sequence[str] = (),
@@ -62,7 +61,6 @@ class SearchGatherer:
         self._pool = SearchPool(
             services=[service(provider) for provider in providers],
             corpus=service(corpus) if corpus is not None else None,
-            fanout=fanout,
         )
         self._rewordings = rewordings
         self._reading = reading or SourceReader()

@@ -226,7 +226,7 @@ def _path() -> str:
 
 def _too_slow(seconds: float, kind: str = "") -> ExtractionError:
     return ExtractionError(
-        f"reading it took longer than {seconds:g} s{kind}; raise extraction_timeout",
+        f"reading it took longer than {seconds:g} s{kind}; raise fetch.cpu_seconds",
         limit="time",
         passing=True,
     )

@@ -124,7 +124,7 @@ class Fetcher:
             raise FetchError("Not reached: the connection broke off.", url=url, trouble="broken") from None
         except RefusedBodyError as error:
             problem = f"Not fetched: the body is {error}."
-            hint = f"A page is read as it is or packed with {CODINGS.replace(', ', ' or ')}, up to max_page_bytes."
+            hint = f"A page is read as it is or packed with {CODINGS.replace(', ', ' or ')}, up to fetch.max_bytes."
             raise FetchError(problem, hint=hint, url=url, refused=True, trouble="refused") from None
         except BodyError as error:
             raise FetchError(f"The answer is {error}.", url=url, trouble="unreadable") from None

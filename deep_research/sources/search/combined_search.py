@@ -37,13 +37,12 @@ class SearchOutcome:
 class SearchPool:
     """``services`` in the order of preference, beside them the user's documents.
 
-    Each source type that is asked for makes a lane: of the services that are good for it, the first ``fanout`` that
-    answer with something. When one fails, or knows nothing, the next takes its place.
+    Each source type that is asked for makes a lane: of the services that are good for it, the first that answers with
+    something.
     """
 
     services: Sequence[Service] = ()
     corpus: Service | None = None
-    fanout: int = 1
 
     async def search(self, request: SearchRequest, *, corpus: bool = True, spare: int = 1) -> SearchOutcome:
         """Of the documents too, unless ``corpus`` is False. Services of the web are asked for ``spare`` times as many
@@ -130,21 +129,18 @@ class SearchPool:
             request = replace(request, source_types=(kind,))
         answers: _Answers = []
         failures: list[tuple[str, SearchError]] = []
-        while waiting and (needed := self.fanout - sum(bool(hits) for _, hits in answers)) > 0:
+        while waiting and not any(hits for _, hits in answers):
             # Who rests is asked when nobody else has answered.
             ready = [service for service in waiting if not service.health.rest]
-            batch = ready[:needed] or ([] if answers else waiting[:1])
-            if not batch:
+            if answers and not ready:
                 break
-            waiting = [service for service in waiting if service not in batch]
-            outcomes = await _together(
-                [_answer(s, _with_spare(s, request, spare), last=not waiting) for s in batch]
-            )
-            for service, answer in zip(batch, outcomes, strict=True):
-                if isinstance(answer, SearchError):
-                    failures.append((service.name, answer))
-                else:
-                    answers.append((service, answer))
+            service = (ready or waiting)[0]
+            waiting.remove(service)
+            try:
+                hits = await service.search(_with_spare(service, request, spare), last=not waiting)
+                answers.append((service, hits))
+            except SearchError as error:
+                failures.append((service.name, error))
         return answers, failures
 
     def _order(self, kind: str | None) -> list[Service]:
@@ -154,15 +150,6 @@ class SearchPool:
 
 def _with_spare(service: Service, request: SearchRequest, spare: int) -> SearchRequest:
     return request if service.local or spare == 1 else replace(request, limit=request.limit * spare)
-
-
-async def _answer(
-    service: Service, request: SearchRequest, *, last: bool
-) -> list[SearchResult] | SearchError:
-    try:
-        return await service.search(request, last=last)
-    except SearchError as error:
-        return error
 
 
 def listed(names: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ class Needs:
         return tuple(name for name in self.required if not variables.get(name, "").strip())
 
 
-CONTACT = "DEEP_RESEARCH_CONTACT"
+CONTACT = "DEEP_RESEARCH_FETCH_CONTACT"
 
 # What our own providers want, told apart from them so that nobody has to load them to know.
 TAVILY = Needs(required=("TAVILY_API_KEY",))

@@ -48,7 +48,7 @@ _PASSING = (
 class Wikipedia(HttpSearch):
     """The edition is that of ``filters.language``, else English; ``base_url`` may have ``{language}`` in it. Queries are
     cut at 300 characters, 50 results are the most. A search is a request, and another for each text. Texts that cannot
-    be had are left to be fetched. DEEP_RESEARCH_CONTACT says whom to write to, as the service asks.
+    be had are left to be fetched. DEEP_RESEARCH_FETCH_CONTACT says whom to write to, as the service asks.
     """
 
     name = "wikipedia"

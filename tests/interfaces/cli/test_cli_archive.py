@@ -73,7 +73,7 @@ def test_a_beginning_that_fits_several_is_refused(plain: Cli, archive: Archive) 
 def test_what_has_expired_is_removed_and_counted(plain: Cli, archive: Archive, home: Path) -> None:
     for number in range(3):
         aged(home / "archive", save(archive, f"text {number}"), 169 if number else 1)
-    assert plain("archive", "clean", "--set", "content_archive_ttl_hours=200").out.startswith("Removed 0 ")
+    assert plain("archive", "clean", "--set", "content_archive.ttl_hours=200").out.startswith("Removed 0 ")
     assert plain("archive", "clean").out == "Removed 2 expired texts, 1 left.\n"
     assert plain("archive", "clean", "--json").json == {"removed": 0}
 
@@ -84,7 +84,7 @@ def test_thousands_are_removed_in_one_go(
     monkeypatch.setattr("deep_research.budget.archive.MOST_REMOVED", 2)
     for number in range(5):
         save(archive, f"text {number}")
-    done = plain("archive", "clean", "--json", "--set", "content_archive_ttl_hours=1e-9")
+    done = plain("archive", "clean", "--json", "--set", "content_archive.ttl_hours=1e-9")
     assert done.json == {"removed": 5}
 
 
@@ -94,7 +94,7 @@ def test_another_folder_is_looked_at_and_left_as_it_was(plain: Cli, archive: Arc
     other.mkdir(mode=0o755)
     (other / "letter.txt").write_text("mine", encoding="utf-8")
     for action in ("list", "clean"):
-        done = plain("archive", action, "--set", f"research_archive_dir={other}", "--json")
+        done = plain("archive", action, "--set", f"content_archive.dir={other}", "--json")
         assert done.json in ([], {"removed": 0})
     assert stat.S_IMODE(other.stat().st_mode) == 0o755
     assert [path.name for path in other.iterdir()] == ["letter.txt"]
@@ -111,7 +111,7 @@ def test_another_folder_is_looked_at_and_left_as_it_was(plain: Cli, archive: Arc
         (("list", "abc"), "archive list takes neither a hash nor --out."),
         (("clean", "--out", "x"), "archive clean takes neither a hash nor --out."),
         (("restore", "abc", "--out", "absent/x"), "--out absent/x cannot be written"),
-        (("list", "--set", "content_archive_ttl_hours=-1"), "content_archive_ttl_hours must be"),
+        (("list", "--set", "content_archive.ttl_hours=-1"), "content_archive.ttl_hours must be"),
         ((), "The following arguments are required: ACTION."),
     ],
 )
@@ -127,7 +127,7 @@ def test_what_cannot_be_had_is_one_line(plain: Cli, archive: Archive, tmp_path: 
     (tmp_path / "file").touch()
     for arguments, said in (
         (("restore", "abc"), "No archived text has a hash that begins with abc."),
-        (("list", "--set", "research_archive_dir=file"), "file cannot be used: Not a directory."),
+        (("list", "--set", "content_archive.dir=file"), "file cannot be used: Not a directory."),
     ):
         done = plain("archive", *arguments)
         assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
@@ -135,8 +135,8 @@ def test_what_cannot_be_had_is_one_line(plain: Cli, archive: Archive, tmp_path: 
 
 
 def test_an_empty_archive_says_whether_anything_would_come_into_it(plain: Cli) -> None:
-    assert plain("archive", "list").err == "Nothing is archived; content_archive_enabled is off.\n"
-    on = ("--set", "content_archive_enabled=true")
+    assert plain("archive", "list").err == "Nothing is archived; content_archive.enabled is off.\n"
+    on = ("--set", "content_archive.enabled=true")
     assert plain("archive", "list", *on).err == "Nothing is archived.\n"
     assert plain("archive", "list", "--quiet").err == ""
 
@@ -146,13 +146,13 @@ def test_a_run_removes_what_has_expired_where_the_archive_is_on(
 ) -> None:
     aged(home / "archive", save(archive), 1000)
     for switch, left in (("false", 1), ("true", 0)):
-        assert cli("run", QUESTION, "--set", f"content_archive_enabled={switch}").code == 0
+        assert cli("run", QUESTION, "--set", f"content_archive.enabled={switch}").code == 0
         assert len(archive.list()) == left
 
 
 def test_an_archive_that_cannot_be_cleaned_keeps_no_one_from_research(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    on = ("--set", "content_archive_enabled=true", "--set", "research_archive_dir=file")
+    on = ("--set", "content_archive.enabled=true", "--set", "content_archive.dir=file")
     done = cli("run", QUESTION, *on, "--log-level", "warning")
     assert done.code == 0
     assert "archive_not_cleaned" in done.err

@@ -41,7 +41,7 @@ def model() -> Iterator[str]:
 @pytest.fixture
 def cramped(plain: Cli, corpus: str, model: str) -> Done:
     """A run with less to read than it found."""
-    more = ("--set", "reading_tokens=2000", "--set", "content_archive_enabled=true", "--max-searches", "1")
+    more = ("--set", "reading.tokens=2000", "--set", "content_archive.enabled=true", "--max-searches", "1")
     return plain("run", ASKED, "--corpus", corpus, "--model", model, *more)
 
 

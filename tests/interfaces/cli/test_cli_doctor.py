@@ -11,6 +11,7 @@ import pytest
 from cli_double import QUESTION, Done
 
 from deep_research import __version__
+from deep_research.setting_fields import fields_by_path
 from deep_research.settings import Settings
 from deep_research.store.migrations import MIGRATIONS
 
@@ -35,7 +36,7 @@ def test_the_text_fits_eighty_columns_and_names_every_setting(plain: Cli, tmp_pa
     assert done.code == 0
     words = [word for line in done.out.splitlines() for word in line.split() if len(word) > 50]
     assert all(len(line) <= 80 for line in done.out.splitlines() if not any(word in line for word in words))
-    for name in Settings.model_fields:
+    for name in fields_by_path(Settings):
         assert f"\n{name} " in done.out
 
 
@@ -52,7 +53,7 @@ def test_each_setting_comes_with_its_value_and_origin(
     assert lines["max_iterations"] == ("1", "preset fast")
     assert lines["hook_timeout"] == ("7", "argument")
     assert lines["lease_ttl"] == ("15", "default")
-    assert lines.keys() == Settings.model_fields.keys()
+    assert lines.keys() == fields_by_path(Settings).keys()
 
 
 def test_the_corpus_is_counted_and_what_was_skipped_is_said(plain: Cli, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def found(done: Done, name: str) -> list[tuple[str, str]]:
 def test_without_a_model_nothing_has_to_fit(plain: Cli, home: Path) -> None:
     done = plain("doctor", "--json")
     assert found(done, "tokens") == [("ok", "no model, so no window to fit")]
-    assert found(done, "archive")[0][1].startswith("off; content_archive_enabled")
+    assert found(done, "archive")[0][1].startswith("off; content_archive.enabled")
     assert not home.exists()
 
 
@@ -43,18 +43,18 @@ def test_each_role_is_told_what_its_model_can_be_sent(plain: Cli) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (("model_context_overrides=ollama:m=64000",), "64,000 tokens (model_context_overrides) of ollama:m"),
-        (("runtime_overhead=0",), "overhead 0 (runtime_overhead)"),
-        (("runtime=codex", "model_context_overrides=ollama:m=200000"), "overhead 30,000 (codex)"),
-        (("token_safety_margin=0.5",), "margin 50 %"),
+        (("window.model_tokens=ollama:m=64000",), "64,000 tokens (window.model_tokens) of ollama:m"),
+        (("window.runtime_overhead=0",), "overhead 0 (window.runtime_overhead)"),
+        (("window.runtime=codex", "window.model_tokens=ollama:m=200000"), "overhead 30,000 (codex)"),
+        (("window.safety_margin=0.5",), "margin 50 %"),
         (("report_words=400",), "synthesizer"),
-        (("reading_tokens=5000",), "a round reads 5,000 tokens of sources"),
+        (("reading.tokens=5000",), "a round reads 5,000 tokens of sources"),
         (
-            ("summarization_provider=ollama:a", "summarization_providers=ollama:b"),
+            ("summarization.model=ollama:a,ollama:b",),
             "shortened by ollama:a, then ollama:b",
         ),
-        (("summarization_provider=ollama:a",), "summarizer"),
-        (("token_management_enabled=false",), "requests that do not fit a window fail"),
+        (("summarization.model=ollama:a",), "summarizer"),
+        (("window.enabled=false",), "requests that do not fit a window fail"),
     ],
 )
 def test_the_settings_show(plain: Cli, settings: tuple[str, ...], said: str) -> None:
@@ -63,29 +63,29 @@ def test_the_settings_show(plain: Cli, settings: tuple[str, ...], said: str) -> 
 
 
 def test_an_overhead_that_leaves_too_little_is_told(plain: Cli) -> None:
-    done = plain("doctor", "--json", *LOCAL, "--set", "runtime_overhead=5000")
+    done = plain("doctor", "--json", *LOCAL, "--set", "window.runtime_overhead=5000")
     notes = [detail for state, detail in found(done, "tokens") if state == "note"]
     assert done.code == 0
     assert len(notes) > 1
-    assert all("less than a quarter: lower runtime_overhead" in detail for detail in notes)
+    assert all("less than a quarter: lower window.runtime_overhead" in detail for detail in notes)
 
 
-@pytest.mark.parametrize("setting", ["runtime_overhead=100000", "model_context_overrides=ollama:m=1024"])
+@pytest.mark.parametrize("setting", ["window.runtime_overhead=100000", "window.model_tokens=ollama:m=1024"])
 def test_a_window_with_nothing_left_for_content_is_broken(plain: Cli, setting: str) -> None:
-    more = ("--set", "runtime=codex") if "overrides" in setting else ()
+    more = ("--set", "window.runtime=codex") if "model_tokens" in setting else ()
     done = plain("doctor", "--json", *LOCAL, "--set", setting, *more)
     *roles, _shortening = found(done, "tokens")
     assert done.code == 1
     assert {state for state, _ in roles} == {"broken"}
-    wanted = "No request can be made: lower runtime_overhead, or choose a model with a larger window"
+    wanted = "No request can be made: lower window.runtime_overhead, or choose a model with a larger window"
     assert all(detail.endswith(wanted) for _, detail in roles)
 
 
 @pytest.mark.parametrize(
     "names",
     [
-        ("summarization_provider=nope:a",),
-        ("summarization_provider=ollama:a", "summarization_providers=nope:b"),
+        ("summarization.model=nope:a",),
+        ("summarization.model=ollama:a,nope:b",),
     ],
 )
 def test_a_summarizer_of_a_wrong_name_is_told_once(plain: Cli, names: tuple[str, ...]) -> None:
@@ -102,8 +102,8 @@ def test_the_archive_is_counted(plain: Cli, home: Path) -> None:
         archive.save(content, item_id="s", item_type="source", reason="dropped", original_tokens=1)
     ((state, said),) = found(plain("doctor", "--json"), "archive")
     assert (state, said.partition(" B ")[0][:9]) == ("ok", "2 texts, ")
-    assert said.endswith(f" in {home / 'archive'}, kept for 168 hours; content_archive_enabled is off")
-    on = ("--set", "content_archive_enabled=true", "--set", "content_archive_ttl_hours=5")
+    assert said.endswith(f" in {home / 'archive'}, kept for 168 hours; content_archive.enabled is off")
+    on = ("--set", "content_archive.enabled=true", "--set", "content_archive.ttl_hours=5")
     assert found(plain("doctor", "--json", *on), "archive")[0][1].endswith("kept for 5 hours")
 
 
@@ -113,21 +113,21 @@ def test_a_large_archive_is_told(plain: Cli, home: Path) -> None:
     os.truncate(home / "archive" / f"{record.content_hash[7:]}.json", 1_100_000_000)  # takes no room on disk
     (_, first), (state, said) = found(plain("doctor", "--json"), "archive")
     assert "1 text, 1.1 GB in " in first
-    assert (state, said) == ("note", "it is large: lower content_archive_ttl_hours, then run archive clean")
+    assert (state, said) == ("note", "it is large: lower content_archive.ttl_hours, then run archive clean")
 
 
 def test_an_archive_that_cannot_be_used_is_broken(plain: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in ("file", "file/below"):
-        on = ("--set", "content_archive_enabled=true", "--set", f"research_archive_dir={folder}")
+        on = ("--set", "content_archive.enabled=true", "--set", f"content_archive.dir={folder}")
         done = plain("doctor", "--json", *on)
         assert done.code == 1
         assert "broken" in [state for state, _ in found(done, "archive")]
 
 
 def test_it_fits_eighty_columns(plain: Cli) -> None:
-    on = ("--set", "content_archive_enabled=true", "--set", "research_archive_dir=kept")
-    out = plain("doctor", *LOCAL, "--set", "runtime=claude-code", *on).out
+    on = ("--set", "content_archive.enabled=true", "--set", "content_archive.dir=kept")
+    out = plain("doctor", *LOCAL, "--set", "window.runtime=claude-code", *on).out
     told = [line for line in out.splitlines() if "tokens" in line or "archive" in line]
     assert len(told) > 5
     assert all(len(line) <= 80 for line in told)

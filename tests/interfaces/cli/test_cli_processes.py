@@ -163,11 +163,20 @@ def test_output_is_utf_8_whatever_the_locale_says() -> None:
     assert "灯台" in done.stdout.decode("utf-8")
 
 
-@pytest.mark.parametrize("argument", ["--help", "--version", "run --help", "rnu", "--nonsense"])
-def test_help_version_and_slips_load_nothing_of_the_engine(argument: str) -> None:
+ENGINE = {"asyncio", "sqlite3", "structlog", "httpx"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "heavy"),
+    [
+        *((each, {"pydantic", *ENGINE}) for each in ("--help", "--version", "run --help", "rnu")),
+        ("--nonsense", ENGINE),  # it might be a setting, and these need pydantic
+    ],
+)
+def test_help_version_and_slips_load_nothing_of_the_engine(argument: str, heavy: set[str]) -> None:
     code = (
         "import sys; from deep_research.interfaces.cli.main import main; main(sys.argv[1:]);"
-        "heavy = {'pydantic', 'asyncio', 'sqlite3', 'structlog', 'httpx'};"
+        f"heavy = {heavy!r};"
         "sys.exit(repr(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
     )
     done = call(sys.executable, "-c", code, *argument.split())

@@ -88,7 +88,7 @@ def with_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (["--sample", "--local-only", "--set", "dense_model=some-model"], {}, []),
         (
-            ["--search", "searxng", "--set", "fetch_pages=false"],
+            ["--search", "searxng", "--set", "fetch.enabled=false"],
             {"SEARXNG_URL": "http://[::1]:8888"},
             [("ok", "[::1]:8888 for searxng")],
         ),

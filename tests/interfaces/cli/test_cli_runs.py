@@ -408,6 +408,9 @@ def test_resume_finds_the_documents_of_a_run(plain: Cli, tmp_path: Path) -> None
 
 def test_a_run_keeps_its_options_and_resume_takes_no_others(plain: Cli, tmp_path: Path) -> None:
     run_id = budgeted(plain, tmp_path / "docs", "--set", "report_words=300")
+    member = plain("resume", run_id, "--tasks-max-steps", "3")
+    assert (member.code, member.out) == (2, "")
+    assert "The run began with tasks.max_steps=8 and keeps it." in member.err
     refused = plain("resume", run_id, "--set", "report_words=120")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == (

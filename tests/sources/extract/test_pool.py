@@ -65,7 +65,7 @@ SLOW = pytest.mark.slow
         ("crash", "crashed (SIGSEGV)", None),
         ("abort", "too much memory", "memory"),
         pytest.param("leave", "crashed", None, marks=SLOW),
-        ("hang", "longer than 2.5 s; raise extraction_timeout", "time"),
+        ("hang", "longer than 2.5 s; raise fetch.cpu_seconds", "time"),
         ("memory", "too much memory", "memory"),
         pytest.param("garbage", "crashed", None, marks=SLOW),
         pytest.param("wrong", "crashed", None, marks=SLOW),

@@ -162,5 +162,5 @@ def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "socks5://ann:hunter22@one.example:3128")
     with pytest.raises(SettingsError, match="a proxy is an address such as") as refused:
-        DeepResearch(search=["wikipedia"], data_dir=tmp_path, fetch_proxy="environment")
+        DeepResearch(search=["wikipedia"], data_dir=tmp_path, fetch={"proxy": "environment"})
     assert "hunter22" not in str(refused.value)

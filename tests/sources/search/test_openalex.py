@@ -131,10 +131,10 @@ def test_an_abstract_is_rebuilt_from_its_index(index, text):
 
 
 def test_a_contact_is_told_where_it_is_asked_for(server, search, monkeypatch):
-    monkeypatch.setenv("DEEP_RESEARCH_CONTACT", "ada@example.org")
+    monkeypatch.setenv("DEEP_RESEARCH_FETCH_CONTACT", "ada@example.org")
     search(OpenAlex(base_url=server.base_url))
     assert server.log[0].headers["user-agent"].endswith(" (ada@example.org)")
     for unusable in ("a\nb: c (", "ключ", " "):
-        monkeypatch.setenv("DEEP_RESEARCH_CONTACT", unusable)
+        monkeypatch.setenv("DEEP_RESEARCH_FETCH_CONTACT", unusable)
         search(OpenAlex(base_url=server.base_url))
         assert "(" not in server.log[-1].headers["user-agent"]

@@ -297,11 +297,6 @@ def test_when_one_knows_nothing_the_next_is_asked(service):
     assert (titles(outcome), outcome.failures) == (["two"], ())
 
 
-def test_several_are_asked_at_once_and_make_one_list(service):
-    services = [service(Told(pages(name), name=name)) for name in ("one", "two", "three")]
-    assert titles(found(pool_of(*services, fanout=2))) == ["one", "two"]
-
-
 def test_what_is_to_be_known_of_a_service_comes_with_its_answers_alone(service):
     class Noted(Told):
         def __init__(self, answer, note, **more):
@@ -322,11 +317,6 @@ def test_what_is_to_be_known_of_a_service_comes_with_its_answers_alone(service):
     documents = service(Noted([], "A file was not read."))
     outcome = found(pool_of(service(two), corpus=documents))
     assert outcome.notes == ("A file was not read.", "Both say so.", "Ends in 2020.")
-
-
-def test_when_one_of_several_fails_another_takes_its_place(service):
-    services = [service(Told(answer)) for answer in (BUSY, pages("two"), pages("three"))]
-    assert titles(found(pool_of(*services, fanout=2))) == ["two", "three"]
 
 
 def test_each_kind_of_source_is_asked_of_services_that_are_good_for_it(service):
@@ -382,9 +372,9 @@ def test_who_rests_is_waited_for_where_nobody_else_answers(service, time):
 
 
 def test_a_stop_of_the_run_within_one_of_several_goes_through(service):
-    services = [service(Told(StopResearch("enough"))), service(Told(pages("two")))]
+    papers = service(Told(pages("two"), types=("academic",)))
     with pytest.raises(StopResearch):
-        found(pool_of(*services, fanout=2))
+        found(pool_of(service(Told(StopResearch("enough"))), papers), source_types=("web", "academic"))
 
 
 def test_a_service_that_cannot_be_reached_is_not_asked_again_while_there_is_another(service, time):

@@ -74,7 +74,7 @@ def test_what_each_wants_is_told_without_making_one(bare):
         "openalex": (),
     }
     assert needs("semantic_scholar").optional == ("SEMANTIC_SCHOLAR_API_KEY",)
-    assert needs("openalex").optional == ("OPENALEX_API_KEY", "DEEP_RESEARCH_CONTACT")
+    assert needs("openalex").optional == ("OPENALEX_API_KEY", "DEEP_RESEARCH_FETCH_CONTACT")
 
 
 @pytest.mark.parametrize("name", ORDER)

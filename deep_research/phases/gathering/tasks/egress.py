@@ -21,7 +21,7 @@ from deep_research.text.term_weights import coverage
 from deep_research.text.words import StemFinder, question_terms
 
 MOST_OFFERED = 2  # links of one site that no search found, in one task
-SETTING = "task_public_after_private"
+SETTING = "tasks.public_after_private"
 
 
 @dataclass(slots=True)

@@ -22,9 +22,9 @@ def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
 
     return TaskLimits(
         steps=state.task_steps,
-        tokens=options.max_task_tokens,
-        usd=options.max_task_usd,
-        seconds=options.max_task_seconds,
+        tokens=options.tasks.max_tokens,
+        usd=options.tasks.max_usd,
+        seconds=options.tasks.max_seconds,
         searches=part(
             budget.max_searches,
             state.usage.searches,

@@ -129,9 +129,9 @@ class TaskScheduler:
         """What a task may use that is kept to these data sources. Tools of servers are of the web: where it may not be
         searched they are used only if the run names them."""
         options = self.journal.state.options
-        wanted = [n for n in options.task_tools if n in self.parts.tool_names]
+        wanted = [n for n in options.tasks.tools if n in self.parts.tool_names]
         names = allowed(wanted, self.parts.tool_names, "tool")
-        source_names = data_sources or options.task_sources
+        source_names = data_sources or options.tasks.sources
         if not source_names or WEB in source_names:
             return names
         return tuple(n for n in names if n in wanted or n not in self.parts.served_names)
@@ -188,7 +188,7 @@ class TaskScheduler:
     def _sources_of(self, sub_query: SubQuery, state: DeepResearchState) -> tuple[str, ...]:
         """What the run allows, and of that what the sub-query names."""
         there = self.parts.sources.names
-        names = state.options.task_sources or there
+        names = state.options.tasks.sources or there
         may = [name for name in there if name in names]
         own = [name for name in may if name in sub_query.data_sources]
         return tuple(own if sub_query.data_sources else may)
@@ -238,7 +238,7 @@ class TaskScheduler:
         egress = Egress(
             self.journal.state.query,
             self.parts.sources.public,
-            self.journal.state.options.task_public_after_private,
+            self.journal.state.options.tasks.public_after_private,
             dict.fromkeys(stands.private),
             Counter(stands.offered),
         )
