@@ -142,7 +142,7 @@ def test_a_new_plan_supersedes_what_was_not_searched_and_keeps_what_was():
     planner = Agent(queries(("another", 1)))
     state = planned(planner, sub_queries=(SEARCHED, QUERIES[1]))
     assert [s.status for s in state.sub_queries] == ["completed", "superseded", "pending"]
-    assert planner.earlier_queries[0].earlier_queries == ("who built it",)
+    assert planner.asked[0].earlier_queries == ("who built it",)
     planned(done := Agent(None), phase_done=True)  # a plan that was made is not made again
     assert done.asked == []
 
