@@ -262,16 +262,9 @@ def invented(count: int = INVENTED) -> Iterator[Slip]:
 
 
 FALSE = (
-    *CORRUPTIONS,
-    "denial left out",
-    "denial put in",
-    "content word",
-    "word left out",
-    "recombined",
-    "recombined with …",
-    "order",
-    "two words changed about",
-)
+    *CORRUPTIONS, "denial left out", "denial put in", "content word", "word left out", "recombined",
+    "recombined with …", "order", "two words changed about",
+)  # fmt: skip
 
 
 def _false(one: Drawn, other: Drawn, draw: random.Random) -> Iterator[tuple[str, str]]:

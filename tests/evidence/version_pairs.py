@@ -11,29 +11,11 @@ from pathlib import Path
 from deep_research.sources.documents.sample import sample_corpus
 
 SUBJECTS = (
-    "server",
-    "parser",
-    "cache",
-    "scheduler",
-    "loader",
-    "client",
-    "index",
-    "worker",
-    "logger",
-    "planner",
-)
+    "server", "parser", "cache", "scheduler", "loader", "client", "index", "worker", "logger", "planner",
+)  # fmt: skip
 PARTS = (
-    "buffer",
-    "timeout",
-    "queue",
-    "window",
-    "batch",
-    "pool",
-    "limit",
-    "retry count",
-    "interval",
-    "threshold",
-)
+    "buffer", "timeout", "queue", "window", "batch", "pool", "limit", "retry count", "interval", "threshold",
+)  # fmt: skip
 SENTENCES = (
     "The default {part} of the {subject} is {n} and may be raised to {m} in the settings of the project.",
     "Since version {v} the {subject} reads its {part} from the environment before it opens any connection.",

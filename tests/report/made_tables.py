@@ -16,103 +16,33 @@ from deep_research.state import DeepResearchState, Finding
 
 KINDS = ("md", "html", "csv")
 _FIRST = (
-    "Al",
-    "Bor",
-    "Cas",
-    "Dun",
-    "El",
-    "Fen",
-    "Gar",
-    "Hol",
-    "Is",
-    "Jor",
-    "Kel",
-    "Lun",
-    "Mar",
-    "Nor",
-    "Os",
-    "Pel",
-    "Quen",
-    "Ros",
-    "Sel",
-    "Tor",
-    "Ul",
-    "Ves",
-    "Wex",
-    "Yar",
-    "Zel",
-)
+    "Al", "Bor", "Cas", "Dun", "El", "Fen", "Gar", "Hol", "Is", "Jor", "Kel", "Lun", "Mar", "Nor", "Os",
+    "Pel", "Quen", "Ros", "Sel", "Tor", "Ul", "Ves", "Wex", "Yar", "Zel",
+)  # fmt: skip
 _LAST = (
-    "bridge",
-    "dale",
-    "field",
-    "gate",
-    "haven",
-    "ingham",
-    "ley",
-    "mouth",
-    "ness",
-    "port",
-    "stead",
-    "ton",
-    "wick",
-    "worth",
-)
+    "bridge", "dale", "field", "gate", "haven", "ingham", "ley", "mouth", "ness", "port", "stead", "ton",
+    "wick", "worth",
+)  # fmt: skip
 _PERSONS = (
-    "Ada",
-    "Ben",
-    "Cora",
-    "Dan",
-    "Edith",
-    "Finn",
-    "Greta",
-    "Hugo",
-    "Ines",
-    "Jan",
-    "Karl",
-    "Lena",
-    "Mona",
-    "Nils",
-    "Olga",
-    "Piet",
-    "Rosa",
-    "Sven",
-)
+    "Ada", "Ben", "Cora", "Dan", "Edith", "Finn", "Greta", "Hugo", "Ines", "Jan", "Karl", "Lena", "Mona",
+    "Nils", "Olga", "Piet", "Rosa", "Sven",
+)  # fmt: skip
 _STUFFS = (
-    "brick",
-    "granite",
-    "cast iron",
-    "oak",
-    "concrete",
-    "white stone",
-    "red sandstone",
-    "steel and glass",
-)
+    "brick", "granite", "cast iron", "oak", "concrete", "white stone", "red sandstone", "steel and glass",
+)  # fmt: skip
 _COUNTRIES = (
-    "Spain",
-    "France",
-    "Norway",
-    "United States",
-    "Chile",
-    "Japan",
-    "New Zealand",
-    "South Africa",
-    "Peru",
-)
+    "Spain", "France", "Norway", "United States", "Chile", "Japan", "New Zealand", "South Africa", "Peru",
+)  # fmt: skip
 _NOTES = (
-    "closed to visitors",
-    "rebuilt after a fire",
-    "the oldest of its kind",
-    "disputed",
-    "sold twice",
+    "closed to visitors", "rebuilt after a fire", "the oldest of its kind", "disputed", "sold twice",
     "in use",
-)
+)  # fmt: skip
 _THINGS = ("Lighthouse", "Bridge", "Station", "Mill", "Harbour", "Library")
 _PROSE = (
     "The figures were taken from the yearly returns of the keepers, which lie in the archive of the harbour office.",
     "Where a return was lost, those who looked after the place were asked for it, and their answers were compared.",
     "The register has been kept since the office was founded, and is printed once in ten years for all who want it.",
-)
+)  # fmt: skip
 MOST_ROWS = 9
 ALIKE = 0.3  # of the true cells that say it a little otherwise
 SECOND = 0.3  # of the sources that have a second table of the same things

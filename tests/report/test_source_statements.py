@@ -27,34 +27,28 @@ def claim(text, sources=(OTHER, MANUAL)):
     return next(each for each in checked_claims(draft, found, TEXTS) if each.text != BUILT)
 
 
-BORNE_OUT = [
-    f"This is from the manual of PostgreSQL 15 {F3}.",
-    "The manual was published in March 2024.",
-    "The manual was published on 1 March 2024.",
-    f"The documentation was written by {GROUP} {F3}.",
-    f"The page was published in 2024 {F3}.",
-    "The sources are pages of PostgreSQL 15.",
-]
-NOT = {
-    "of another date": "The manual was published in April 2025.",
-    "of another's date": f"The manual was published in May 2019 {F3}.",
-    "of another version": f"This is from the manual of PostgreSQL 16 {F3}.",
-    "denied": f"This is not from the manual of PostgreSQL 15 {F3}.",
-    "of all sources, of which it holds for one": "All of this is from the manual of PostgreSQL 15.",
-    "of the subject": f"PostgreSQL 15 was published in March 2024 {F3}.",
-    "and of the subject as well": f"The manual of PostgreSQL 15 recommends three workers {F3}.",
+STATEMENTS = {
+    "of its product and version": (f"This is from the manual of PostgreSQL 15 {F3}.", True),
+    "of its month": ("The manual was published in March 2024.", True),
+    "of its day": ("The manual was published on 1 March 2024.", True),
+    "of its author": (f"The documentation was written by {GROUP} {F3}.", True),
+    "of its year": (f"The page was published in 2024 {F3}.", True),
+    "of the sources": ("The sources are pages of PostgreSQL 15.", True),
+    "of another date": ("The manual was published in April 2025.", False),
+    "of another's date": (f"The manual was published in May 2019 {F3}.", False),
+    "of another version": (f"This is from the manual of PostgreSQL 16 {F3}.", False),
+    "denied": (f"This is not from the manual of PostgreSQL 15 {F3}.", False),
+    "of all sources, of which it holds for one": ("All of this is from the manual of PostgreSQL 15.", False),
+    "of the subject": (f"PostgreSQL 15 was published in March 2024 {F3}.", False),
+    "and of the subject as well": (f"The manual of PostgreSQL 15 recommends three workers {F3}.", False),
 }
 
 
-@pytest.mark.parametrize("text", BORNE_OUT)
-def test_what_is_true_of_a_whole_source_needs_no_finding(text):
+@pytest.mark.parametrize(("text", "is_known"), STATEMENTS.values(), ids=STATEMENTS)
+def test_what_is_known_of_a_whole_source_needs_no_finding_and_nothing_else_is_borne_out(text, is_known):
     found = claim(text)
-    assert (found.verdict, found.basis) == (ClaimVerdict.SUPPORTED, ClaimBasis.RUN)
-
-
-@pytest.mark.parametrize("text", NOT.values(), ids=NOT)
-def test_what_is_not_known_of_a_source_is_borne_out_by_none(text):
-    assert claim(text).verdict is not ClaimVerdict.SUPPORTED
+    assert (found.verdict is ClaimVerdict.SUPPORTED) is is_known
+    assert not is_known or found.basis is ClaimBasis.RUN
 
 
 def test_what_is_said_of_all_sources_has_to_hold_of_each():

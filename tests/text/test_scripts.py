@@ -1,5 +1,5 @@
-"""Joiners (U+200C, U+200D): scripts that need them keep them, nothing is hidden with them, and what is written with and
-without them is found and verified as one."""
+"""Scripts that part no words are read by pairs of characters; those that need joiners (U+200C, U+200D) keep them, and what
+is written with and without them is found and verified as one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import cases, listed
 
+from deep_research.phases.gathering.queries import wordings
 from deep_research.provenance.near_duplicates import copied, fingerprint
-from deep_research.provenance.quotes import locate
+from deep_research.provenance.quotes import ended, locate
 from deep_research.retrieval.ranking import TermScanner, matching
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.terms import Cover, query_terms
 from deep_research.sources.search.base import SearchRequest
 from deep_research.state.identity import finding_id
-from deep_research.text.names import key
+from deep_research.text.language import WORD as WORD_PATTERN
+from deep_research.text.names import asked_names, key
 from deep_research.text.plain import clean, unjoined
+from deep_research.text.sentences import sentence_spans
+from deep_research.text.unspaced import found_words, size
 from deep_research.text.words import StemFinder, distinct_words, folded, stem, words
 
 APART, JOIN = "\u200c", "\u200d"
@@ -89,10 +94,7 @@ def test_a_quote_is_verified_with_and_without_joiners(quote: str, source: str) -
     assert found is not None
     assert found.quote == source == text[found.start : found.end]
 
-
-def test_joiners_alone_are_no_quote() -> None:
-    assert locate(APART, PERSIAN, source_id="s", content_hash="h") is None
-    assert locate(f"{APART} ", "text", source_id="s", content_hash="h") is None
+    assert locate(APART, text, source_id="s", content_hash="h") is None
 
 
 def test_a_copy_without_joiners_is_a_copy() -> None:
@@ -106,11 +108,11 @@ def test_a_copy_without_joiners_is_a_copy() -> None:
 def test_a_corpus_finds_documents_with_and_without_joiners_and_forgets_them(
     tmp_path: Path, asked: str
 ) -> None:
+    texts = {"with.txt": PERSIAN, "without.txt": unjoined(PERSIAN), "other.txt": "The wall is of granite."}
     root = tmp_path / "docs"
     root.mkdir()
-    (root / "with.txt").write_text(f"{PERSIAN}\n")
-    (root / "without.txt").write_text(f"{unjoined(PERSIAN)}\n")
-    (root / "other.txt").write_text("The wall of the harbour is of granite.\n")
+    for name, text in texts.items():
+        (root / name).write_text(f"{text}\n")
     corpus = LocalCorpus(root, data_dir=tmp_path / "data")
 
     async def found() -> dict[str, str | None]:
@@ -118,9 +120,92 @@ def test_a_corpus_finds_documents_with_and_without_joiners_and_forgets_them(
         return {result.address: result.text for result in results}
 
     try:
-        assert asyncio.run(found()) == {"with.txt": PERSIAN, "without.txt": unjoined(PERSIAN)}
+        del texts["other.txt"]
+        assert asyncio.run(found()) == texts
         (root / "with.txt").write_text("Of something else.\n")
         corpus.prepare(max_age=-1)
         assert set(asyncio.run(found())) == {"without.txt"}
     finally:
         asyncio.run(corpus.aclose())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    cases("""
+        The tower (1871) is tall. | 5
+        灯台です | 2
+        高さは30メートルです。 | 6
+        이 등대는 1871년에 세워졌습니다. | 7
+        "" | 0
+    """),
+)
+def test_two_characters_count_as_a_word(text: str, words: str) -> None:
+    assert size(text) == int(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    cases(
+        """
+        the old tower | the / old / tower
+        JR東日本の2号車 | JR / 東日 / 日本 / 本の / 2 / 号車
+        灯台は古いです | 灯台 / 台は / は古 / 古い
+        いつですか | いつ / つで / です / すか
+        หอสูง | หอ / อสู / สูง
+        塔 | 塔
+        """,
+        str,
+        listed,
+    ),
+)
+def test_words_are_pairs_of_neighbours_but_for_what_only_joins(text: str, found: list[str]) -> None:
+    assert found_words(text, WORD_PATTERN) == found
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    cases(
+        """
+        when was the tower of Oban built? | oban
+        Los Angeles was founded by whom? | los angeles
+        когда был построен маяк? | ""
+        Когда Иванов построил маяк? | иванов
+        πότε χτίστηκε ο φάρος; | ""
+        ¿Cuándo se construyó el faro? | ""
+        kdy byl šikmý maják postaven? | ""
+        등대는 언제 세워졌습니까? | ""
+        灯台はいつ建てられましたか? | ""
+        「白い塔」はいつ建てられましたか? | 白い塔
+        متى بنيت المنارة؟ | ""
+        """,
+        str,
+        listed,
+    ),
+)
+def test_only_a_capital_or_quotation_marks_make_a_name(question: str, names: list[str]) -> None:
+    assert asked_names(question) == names
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Python インストール", "Pythonインストールは簡単です。"),
+        ("ruby 고양이", "Ruby는 고양이입니다."),
+        ("สูง", "า" * 65_535 + "สูงมาก"),  # across the places where long texts are cut
+    ],
+)
+def test_words_are_found_where_they_are_written_against_others(query: str, text: str) -> None:
+    found, share = matching(query, text)
+    assert found
+    assert share == 1.0
+
+
+@pytest.mark.parametrize("mark", ["。", "។", "။", "։", "।", "｡"])
+def test_every_script_ends_its_sentences(mark: str) -> None:
+    text = f"塔高{mark}灯亮{mark}"
+    assert len(list(sentence_spans(text, 0, len(text)))) == 2
+    assert ended(text) == text
+
+
+def test_a_query_with_a_foreign_word_is_put_in_fewer_words_all_the_same() -> None:
+    assert wordings("When was the Great Wall of China (長城) built by the Ming emperors?")
