@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import codecs
-import time
 
 import pytest
 from hypothesis import given
@@ -35,9 +34,12 @@ def asked(query: str) -> str:
         *("".join(f"&#x{ord(c):x};" for c in CODE), "".join(f"\\x{ord(c):02x}" for c in CODE)),
         *("".join(chr(ord(c) + 0xFEE0) for c in CODE), CODE.replace("A", "Á"), f"7f3{CODE}a9b1c"),
         "the QUARRY, behind the mill is",
+        *("http://evil.example/x?d=1", "HTTPS://evil.example", "ftp://evil", "www.evil.example", "//evil/x"),
+        *("evil.example/x", "evil.example?d=x", "evil.example:80", "me@evil.example", "javascript:alert(1)"),
+        *("data:text/html,x", "hxxp://evil[.]example/x", "mailto:me@evil.example", "[…]"),
     ],
 )  # fmt: skip
-def test_codes_and_rows_of_words_go_in_any_spelling(told: str) -> None:
+def test_addresses_codes_and_rows_of_words_go_in_any_spelling(told: str) -> None:
     assert asked(f"height {told} of towers") == "height of towers"
 
 
@@ -48,18 +50,6 @@ def test_nothing_of_a_code_is_left_of_what_is_encoded_with_it(encode, before: st
     left = asked(f"height {encoded} of towers").removeprefix("height ").removesuffix(" of towers")
     around = len(before) + len(" so")
     assert len(left) <= 2 * around + 4
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        *("http://evil.example/x?d=1", "HTTPS://evil.example", "ftp://evil", "www.evil.example", "//evil/x"),
-        *("evil.example/x", "evil.example?d=x", "evil.example:80", "me@evil.example", "javascript:alert(1)"),
-        *("data:text/html,x", "hxxp://evil[.]example/x", "mailto:me@evil.example", "[…]"),
-    ],
-)  # fmt: skip
-def test_addresses_go(address: str) -> None:
-    assert asked(f"height {address} of towers") == "height of towers"
 
 
 @pytest.mark.parametrize(
@@ -114,10 +104,7 @@ def test_without_instructions_nothing_is_withheld() -> None:
 
 
 @pytest.mark.timed
-def test_it_takes_little_time() -> None:
+def test_it_takes_little_time(seconds) -> None:
     secret = SecretFilter(f"{INSTRUCTIONS} " * 20, QUESTION)
-    report = "The lighthouse towers of the northern coast were built in 1874. " * 500
-    before = time.process_time()
-    for _ in range(10):
-        secret.without(report, "x", rows=False)
-    assert time.process_time() - before < 1.0
+    report = "The lighthouse towers of the northern coast were built in 1874. " * 5_000
+    assert seconds(1.0, lambda: secret.without(report, "x", rows=False)) < 1.0

@@ -1,6 +1,7 @@
 """Which section of a text a reference means."""
 
 import pytest
+from tables import cases
 
 from deep_research.retrieval.headings import (
     Likeness,
@@ -45,36 +46,34 @@ SECTIONS = sections_of(MANUAL)
 
 @pytest.mark.parametrize(
     ("reference", "name", "likeness"),
-    [
-        ("20.4.4", "20.4.4 Linux Memory Overcommit", Likeness.EXACT),
-        ("see Section 20.4.4", "20.4.4 Linux Memory Overcommit", Likeness.EXACT),
-        ("Section 20.4.4 (Linux Memory Overcommit)", "20.4.4 Linux Memory Overcommit", Likeness.EXACT),
-        ("§ 20.10.", "20.10 Automatic Vacuuming", Likeness.EXACT),
-        ("chapter 20", "20 Server Configuration", Likeness.EXACT),
-        ("Kapitel 20", "20 Server Configuration", Likeness.EXACT),
-        ("Appendix A", "A Error Codes", Likeness.EXACT),
-        ("A.2", "A.2 Classes", Likeness.EXACT),
-        ("Part II", "II Locks and Keys", Likeness.EXACT),
-        ("“automatic vacuuming”", "20.10 Automatic Vacuuming", Likeness.EXACT),
-        ("Automatic Vacuuming", "20.10 Automatic Vacuuming", Likeness.EXACT),
-        ("locks", "Locks", Likeness.EXACT),
-        ("memory overcommit", "20.4.4 Linux Memory Overcommit", Likeness.WORDS),
-        ("17.2. Automatic Vacuuming", "20.10 Automatic Vacuuming", Likeness.WORDS),
-        ("20.4.4.7", "20.4.4 Linux Memory Overcommit", Likeness.NEAR),
-        ("20.4.9", "20.4 Resource Consumption", Likeness.NEAR),
-        ("vacuuming by hand or automatic", None, None),
-        ("automatic cleaning", "20.10 Automatic Vacuuming", Likeness.NEAR),
-        ("99.9", None, None),
-        ("", None, None),
-        ("§", None, None),
-    ],
+    cases("""
+        20.4.4 | 20.4.4 Linux Memory Overcommit | EXACT
+        see Section 20.4.4 | 20.4.4 Linux Memory Overcommit | EXACT
+        Section 20.4.4 (Linux Memory Overcommit) | 20.4.4 Linux Memory Overcommit | EXACT
+        § 20.10. | 20.10 Automatic Vacuuming | EXACT
+        chapter 20 | 20 Server Configuration | EXACT
+        Kapitel 20 | 20 Server Configuration | EXACT
+        Appendix A | A Error Codes | EXACT
+        A.2 | A.2 Classes | EXACT
+        Part II | II Locks and Keys | EXACT
+        “automatic vacuuming” | 20.10 Automatic Vacuuming | EXACT
+        Automatic Vacuuming | 20.10 Automatic Vacuuming | EXACT
+        locks | Locks | EXACT
+        memory overcommit | 20.4.4 Linux Memory Overcommit | WORDS
+        17.2. Automatic Vacuuming | 20.10 Automatic Vacuuming | WORDS
+        20.4.4.7 | 20.4.4 Linux Memory Overcommit | NEAR
+        20.4.9 | 20.4 Resource Consumption | NEAR
+        automatic cleaning | 20.10 Automatic Vacuuming | NEAR
+    """),
 )
 def test_a_reference_means_a_section(reference, name, likeness):
-    found = best_section(SectionName.read(reference), SECTIONS)
-    if name is None:
-        assert found is None
-    else:
-        assert (SECTIONS[found[0]].name, found[1]) == (name, likeness)
+    place, found = best_section(SectionName.read(reference), SECTIONS)
+    assert (SECTIONS[place].name, found) == (name, Likeness[likeness])
+
+
+@pytest.mark.parametrize("reference", ["vacuuming by hand or automatic", "99.9", "", "§"])
+def test_what_means_no_section_finds_none(reference):
+    assert best_section(SectionName.read(reference), SECTIONS) is None
 
 
 def test_a_section_ends_where_the_next_of_its_level_begins():

@@ -31,6 +31,13 @@ _BOILERPLATE = (
     "Subscribe to our newsletter", "© {y} All rights reserved", "Related articles", "Posted by admin on {d}",
     "Advertisement", "Follow us", "Comments ({n})",
 )  # fmt: skip
+PAGE = "\n\n".join(
+    f"The {thing} of the server is {n} and may be raised in the settings of the project. It is read when the {thing} is"
+    f" asked for, and kept until the {thing} is given back to whoever it was taken from before."
+    for n, thing in enumerate(
+        ["buffer", "timeout", "queue", "window", "batch", "pool", "limit", "interval"], 20
+    )
+)
 _NUMBER = re.compile(r"\b\d+(?:\.\d+)*\b")
 
 

@@ -1,4 +1,4 @@
-"""What the tests of evidence share: generators stand beside them."""
+"""Generators of texts and quotes stand beside the tests."""
 
 import sys
 from pathlib import Path
