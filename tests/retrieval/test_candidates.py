@@ -102,10 +102,10 @@ UNDER_HEADINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [*((text, [f": {c}" for c in cut]) for text, cut in CUT), *((t, listed(c)) for t, c in UNDER_HEADINGS)],
-)
+CUT += [(text, listed(expected)) for text, expected in UNDER_HEADINGS]
+
+
+@pytest.mark.parametrize(("text", "expected"), CUT)
 def test_a_question_stays_with_its_answer_and_a_line_over_marks_is_a_heading(
     text: str, expected: list[str]
 ) -> None:

@@ -1,6 +1,7 @@
 """Whether a statement restates a sentence: its words in its order, but for what syntax and forms allow."""
 
 import pytest
+from tables import cases
 
 from deep_research.provenance.attribution import unattributed
 from deep_research.text.statements import reader
@@ -54,24 +55,19 @@ CHANGED = [
 ]
 
 
-@pytest.mark.parametrize(("statement", "sentence"), RESTATED)
-def test_a_statement_with_the_words_of_a_sentence_in_its_order_restates_it(statement, sentence):
-    assert restatement("en").holds(statement, sentence)
+ALL = [*((*pair, True) for pair in RESTATED), *((*pair, False) for pair in CHANGED)]
 
 
-@pytest.mark.parametrize(("statement", "sentence"), CHANGED)
-def test_a_statement_that_says_more_less_or_otherwise_does_not(statement, sentence):
-    assert not restatement("en").holds(statement, sentence)
+@pytest.mark.parametrize(("statement", "sentence", "is_one"), ALL)
+def test_a_statement_with_the_words_of_a_sentence_in_its_order_restates_it(statement, sentence, is_one):
+    assert restatement("en").holds(statement, sentence) is is_one
 
 
 def test_the_subject_may_stand_in_the_sentence_before_or_in_a_heading():
     holds = restatement("en").holds
-    assert holds(
-        "The masonry was finished in 1810.", "It was finished in 1810.", "The masonry was cut at Arbroath."
-    )
-    assert not holds(
-        "The oak was finished in 1810.", "It was finished in 1810.", "The masonry was cut at Arbroath."
-    )
+    sentence, before = "It was finished in 1810.", "The masonry was cut at Arbroath."
+    assert holds("The masonry was finished in 1810.", sentence, before)
+    assert not holds("The oak was finished in 1810.", sentence, before)
     keys = reader("en").keys("Bell Rock")
     assert holds("The Bell Rock masonry was finished in 1810.", "The masonry was finished in 1810.", "", keys)
 
@@ -85,16 +81,16 @@ def test_a_statement_that_is_less_sure_restates_a_sentence_but_for_that():
 
 @pytest.mark.parametrize(
     ("statement", "left"),
-    [
-        ("According to the documents, it is red.", "it is red."),
-        ("The sources say that it is red.", "it is red."),
-        ("It is red, according to the page on the Orm.", "It is red."),
-        ("According to Smith, it is red.", "According to Smith, it is red."),
-        ("The sources may say that it is red.", "The sources may say that it is red."),
-        ("No source says that it is red.", "No source says that it is red."),
-        ("I said, it is red.", "I said, it is red."),
-        ("Both sources say that it is red.", "Both sources say that it is red."),
-    ],
+    cases("""
+        According to the documents, it is red. | it is red.
+        The sources say that it is red. | it is red.
+        It is red, according to the page on the Orm. | It is red.
+        According to Smith, it is red. | According to Smith, it is red.
+        The sources may say that it is red. | The sources may say that it is red.
+        No source says that it is red. | No source says that it is red.
+        I said, it is red. | I said, it is red.
+        Both sources say that it is red. | Both sources say that it is red.
+    """),
 )
 def test_an_opening_or_end_that_only_names_the_sources_is_left_out(statement, left):
     assert unattributed(statement, reader("en"), reader("en").keys("The Orm Light"), "en") == left

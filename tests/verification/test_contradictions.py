@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from evals.baselines import PlainSearch
 from evals.corruptions import Names, corrupted, is_drawn
+from hash_seeds import printed
+from tables import cases, listed
+from witnesses import finding, source
 
-from deep_research.state import ConfidenceLevel, Finding, Quote, Source, SourceQuality
-from deep_research.state.identity import finding_id, sha256_hex
+from deep_research.state import SourceQuality
+from deep_research.state.identity import sha256_hex
 from deep_research.text.passages import sentences
 from deep_research.text.plain import clean
 from deep_research.text.statements import MAX_VALUES, sides
@@ -22,107 +25,99 @@ from deep_research.verification.contradictions import MAX_COMPARED, contradictio
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
 
 
-def source(name, **fields):
-    made = {"title": "The power station of Mole", "quality": SourceQuality.MEDIUM, **fields}
-    return Source(id=name, sub_query_id="q", url=f"https://{name}.example/", content_hash=name, **made)
-
-
-def finding(content, *quotes, sources=("a",)):
-    """``quotes`` are pairs of a source and its words; without any, the sources are quoted with the content."""
-    quoted = quotes or [(name, content) for name in sources]
-    return Finding(
-        id=finding_id(content),
-        content=content,
-        confidence=ConfidenceLevel.MEDIUM,
-        source_ids=tuple(dict.fromkeys(name for name, _ in quoted)),
-        quotes=tuple(
-            Quote(source_id=name, quote=text, start=100, end=100 + len(text), content_hash=name)
-            for name, text in quoted
-        ),
-    )
-
-
 def told(contradiction):
     return {side.told for side in contradiction.sides}
 
 
-def test_what_two_examples_print_is_no_contradiction():
-    printed = "``` $ station --list test result: ok. 1 passed; 0 failed; {} filtered out ```"
-    one, other = (finding(printed.format(n), sources=(name,)) for n, name in ((2, "a"), (0, "b")))
-    assert contradictions([one, other], [source("a"), source("b")]) == ()
-
-
 @pytest.mark.parametrize(
     ("one", "other", "words"),
-    [
-        (
-            "The tower is 900 feet (274 m) tall.",
-            "The tower is 901 feet (275 m) tall.",
-            {"900 feet", "901 feet"},
-        ),
-        ("The station of Mole has 84 MW.", "Mole's station has a capacity of 90 MW.", {"84 MW", "90 MW"}),
-        (
-            "Packing changes memory by +15-20 %.",
-            "Packing changes memory by -15-20 %.",
-            {"+15-20 %", "-15-20 %"},
-        ),
-        ("Memory savings of Mole are 35 %.", "Mole has memory savings of 10-20 %.", {"35 %", "10-20 %"}),
-        (
-            "The Hare company opened the plant in 1950.",
-            "The plant was opened by Hare in 1951.",
-            {"1950", "1951"},
-        ),
-        (
-            "Mole is made up of 13 counties.",
-            "Mole is made up of 10 counties.",
-            {"13 counties", "10 counties"},
-        ),
-        (
-            "The lamp of Mole went out on 31 March 1998.",
-            "The lamp of Mole went out on 31 May 1998.",
-            {"31 March 1998", "31 May 1998"},
-        ),
-        (
-            "The trip to Mole takes 20 seconds.",
-            "The trip to Mole takes 20 minutes.",
-            {"20 seconds", "20 minutes"},
-        ),
-        (
-            "At least 60 % of the people of Mole perished.",
-            "At least 50 % of the people of Mole perished.",
-            {"60 %", "50 %"},
-        ),
-        (
-            "Die Kugel von Mole wiegt 12 Tonnen.",
-            "Die Kugel von Mole wiegt 13 Tonnen.",
-            {"12 Tonnen", "13 Tonnen"},
-        ),
-    ],
+    cases(
+        """
+        The tower is 900 feet (274 m) tall. | The tower is 901 feet (275 m) tall. | 900 feet / 901 feet
+        The station of Mole has 84 MW. | Mole's station has a capacity of 90 MW. | 84 MW / 90 MW
+        Packing changes memory by +15-20 %. | Packing changes memory by -15-20 %. | +15-20 % / -15-20 %
+        Memory savings of Mole are 35 %. | Mole has memory savings of 10-20 %. | 35 % / 10-20 %
+        The Hare company opened the plant in 1950. | The plant was opened by Hare in 1951. | 1950 / 1951
+        Mole is made up of 13 counties. | Mole is made up of 10 counties. | 13 counties / 10 counties
+        Mole went out on 31 March 1998. | Mole went out on 31 May 1998. | 31 March 1998 / 31 May 1998
+        The trip to Mole takes 20 seconds. | The trip to Mole takes 20 minutes. | 20 seconds / 20 minutes
+        At least 60 % of the people of Mole perished. | At least 50 % of the people of Mole perished. | 60 % / 50 %
+        Die Kugel von Mole wiegt 12 Tonnen. | Die Kugel von Mole wiegt 13 Tonnen. | 12 Tonnen / 13 Tonnen
+        The lighthouse tower is 198 feet tall. | The tower is 208 feet tall. | 198 feet / 208 feet
+        The tower of Mole is 57 m tall. | The Mole tower is 61 metres tall. | 57 m / 61 metres
+        The tower of Mole is 57 m tall. | The Mole tower is 220 ft tall. | 57 m / 220 ft
+        The tower of Mole cost $2,000. | The Mole tower cost $3,000. | $2,000 / $3,000
+        The lamp of Mole was lit in 1811. | In 1812 the lamp of Mole was first lit. | 1811 / 1812
+        """,
+        str,
+        str,
+        listed,
+    ),
 )
 def test_figures_in_which_findings_differ_are_told_as_they_are_written(one, other, words):
-    (conflict,) = contradictions([finding(one), finding(other, sources=("b",))])
-    assert told(conflict) == words
+    findings = [finding(one), finding(other, sources=("b",))]
+    (conflict,) = contradictions(findings)
+    assert told(conflict) == set(words)
+    assert " against ".join(words) in conflict.description
+    assert conflict.finding_ids == tuple(each.id for each in findings)
+
+
+def test_a_yes_and_a_no_are_a_conflict():
+    paid = (
+        finding("The keeper of Mole was paid."),
+        finding("The keeper of Mole was not paid.", sources=("b",)),
+    )
+    (conflict,) = contradictions(paid)
+    assert "answers" in conflict.description
+
+
+ROW = "Tower: Mole Rock; Height: 48 m; Note: granite"
+
+
+def test_a_conflict_says_of_what_and_compares_what_stands_under_like_headers():
+    conflict = compared(ROW, "Tower: Mole Rock; Height: 40 m; Year: 1844")
+    assert (conflict.of, conflict.one, conflict.other) == ("Mole Rock", "48 m", "40 m")
+    assert compared(ROW, "Tower: Mole Rock; Height of masonry: 40 m; Contents: much") is None
+    assert compared(ROW, "The tower stands on granite, 30 m above the sea.") is None  # of whichever tower
+
+
+PRINTED = "``` $ station --list test result: ok. 1 passed; 0 failed; {} filtered out ```"
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        ("The tower of Mole is 900 feet tall.", "The tower of Mole is 274 m tall."),
-        ("Mole uses 10-20 % less.", "Mole uses 15 % less."),
-        ("Version 14 of Mole is fast and small.", "Version 15 of Mole is fast and small."),
-        (
-            "It was screened at the 2000 Mole Film Festival.",
-            "It was screened at the 2018 Mole Film Festival.",
-        ),
-        ("Hare lies 10 km south of the city of Mole.", "Otter lies 30 km south of the city of Mole."),
-        ("Of the people of Mole 39.9% voted.", "Of the people of Mole 232,055 voted."),
-        ("All who played between 1 and 24 matches.", "All who played between 25 and 99 matches."),
-        ("The light was first shown on 1 May 1811.", "The light was first shown on 15 July 1860."),
-        ("In 1900 the station of Mole had 84 MW.", "In 1950 the station of Mole had 90 MW."),
-    ],
-)
-def test_what_is_said_of_other_things_and_times_is_let_be(one, other):
+    cases(f"""
+        {PRINTED.format(2)} => {PRINTED.format(0)}
+        The tower of Mole is 900 feet tall. => The tower of Mole is 274 m tall.
+        Mole uses 10-20 % less. => Mole uses 15 % less.
+        Version 14 of Mole is fast and small. => Version 15 of Mole is fast and small.
+        It was screened at the 2000 Mole Film Festival. => It was screened at the 2018 Mole Film Festival.
+        Hare lies 10 km south of the city of Mole. => Otter lies 30 km south of the city of Mole.
+        Of the people of Mole 39.9% voted. => Of the people of Mole 232,055 voted.
+        All who played between 1 and 24 matches. => All who played between 25 and 99 matches.
+        The light was first shown on 1 May 1811. => The light was first shown on 15 July 1860.
+        In 1900 the station of Mole had 84 MW. => In 1950 the station of Mole had 90 MW.
+        The tower is 198 feet tall. => The tower is 198 feet tall and old.
+        The tower is 198 feet tall. => A ship sailed 208 feet away.
+        The tower of Mole is 57 m tall. => The tower of Mole is 30 m wide.
+        The tower of Mole is 57 m tall. => The tower of Hare is 61 m tall.
+        The lamp of Mole was lit in 1811. => The lamp of Mole was automated in 1912.
+        The lamp of Mole was lit in 1811. => The lamp of Hare was lit in 1812.
+        The tower of Mole is 57.2 m tall. => The tower of Mole is 57 m tall.
+        The tower of Mole is over 50 m tall. => The tower of Mole is 57 m tall.
+        The tower of Mole is 57–61 m tall. => The tower of Mole is 57 m tall.
+        The tower of Mole is 57 to 61 m tall. => The tower of Mole is 57 m tall.
+        The lamp of Mole was lit in the 1810s. => The lamp of Mole was lit in 1811.
+    """, bar=" => "),
+)  # fmt: skip
+def test_what_is_said_of_other_things_and_times_or_may_both_be_right_is_no_conflict(one, other):
     assert contradictions([finding(one), finding(other, sources=("b",))]) == ()
+
+
+def test_what_one_source_says_is_no_conflict():
+    assert (
+        contradictions([finding("The tower is 198 feet tall."), finding("The tower is 208 feet tall.")]) == ()
+    )
 
 
 def test_all_that_tell_of_one_thing_are_one_contradiction():
@@ -132,19 +127,11 @@ def test_all_that_tell_of_one_thing_are_one_contradiction():
         for text, name in zip(texts, "abcd", strict=True)
     ]
     (conflict,) = contradictions(findings, [source(name) for name in "abcd"])
-    assert [(s.source_id, s.told) for s in conflict.sides] == [
-        ("a", "84 MW"),
-        ("b", "90 MW"),
-        ("c", "84 MW"),
-        ("d", "95 MW"),
-    ]
+    assert "".join(s.source_id for s in conflict.sides) == "abcd"
+    assert [s.told for s in conflict.sides] == ["84 MW", "90 MW", "84 MW", "95 MW"]
     assert (conflict.about, conflict.of) == ("values in megawatts", "Mole")
     assert "84 MW against 90 MW against 95 MW" in conflict.description
-    assert {(s.value, s.unit) for s in conflict.sides} == {
-        (84, "megawatts"),
-        (90, "megawatts"),
-        (95, "megawatts"),
-    }
+    assert {(s.value, s.unit) for s in conflict.sides} == {(n, "megawatts") for n in (84, 90, 95)}
 
 
 def test_a_side_has_the_sentence_of_its_quote_that_says_so():
@@ -184,53 +171,28 @@ def test_sentences_that_name_nothing_are_of_what_their_titles_name():
 
 A, B = "The station of Mole has 84 MW of power.", "The station of Mole has 90 MW of power."
 HEIGHTS = ("The tower of Mole is 84 m tall.", "The tower of Mole is 90 m tall.")
-HIGH, OLD, NEW = (
-    {"quality": SourceQuality.HIGH},
-    {"published": date(2015, 5, 1)},
-    {"published": date(2024, 5, 1)},
-)
+HIGH, RETRACTED = {"quality": SourceQuality.HIGH}, {"metadata": {"retracted": "yes"}}
+OLD, LATER, NEW = ({"published": day} for day in (date(2015, 5, 1), date(2015, 9, 1), date(2024, 5, 1)))
+PREFERRED = {
+    "voices": ((A, B, A), ({}, {}, {}), "84 MW", "2 independent sources against 1"),
+    "a copy": ((A, B, A), ({}, {}, {"content_hash": "a"}), None, ""),
+    "quality": ((A, B), ({}, HIGH), "90 MW", "a source of high quality against medium"),
+    "newer": ((A, B), (OLD, NEW), "90 MW", "it is the newer figure of what can change"),
+    "nearly as new": ((A, B), (OLD, LATER), None, ""),
+    "undated": ((A, B), (OLD, {}), None, ""),
+    "cannot change": (HEIGHTS, (OLD, NEW), None, ""),
+    "retracted": ((A, B), (HIGH, RETRACTED), "84 MW", "a work that says otherwise was retracted"),
+    "one is not": ((A, B, B), ({}, RETRACTED, {}), None, ""),
+    "none": ((A, B), ({}, {}), None, ""),
+}
 
 
-@pytest.mark.parametrize(
-    ("texts", "fields", "preferred", "because"),
-    [
-        ((A, B, A), ({}, {}, {}), "84 MW", "2 independent sources against 1"),
-        ((A, B, A), ({}, {}, {"content_hash": "a"}), None, ""),
-        ((A, B), ({}, HIGH), "90 MW", "a source of high quality against medium"),
-        ((A, B), (OLD, NEW), "90 MW", "it is the newer figure of what can change"),
-        ((A, B), (OLD, {"published": date(2015, 9, 1)}), None, ""),
-        ((A, B), (OLD, {}), None, ""),
-        (HEIGHTS, (OLD, NEW), None, ""),
-        (
-            (A, B),
-            (HIGH, {"metadata": {"retracted": "yes"}}),
-            "84 MW",
-            "a work that says otherwise was retracted",
-        ),
-        ((A, B, B), ({}, {"metadata": {"retracted": "yes"}}, {}), None, ""),
-        ((A, B), ({}, {}), None, ""),
-    ],
-    ids=[
-        "voices",
-        "a copy",
-        "quality",
-        "newer",
-        "nearly as new",
-        "undated",
-        "cannot change",
-        "retracted",
-        "one is not",
-        "none",
-    ],
-)
+@pytest.mark.parametrize(("texts", "fields", "preferred", "because"), PREFERRED.values(), ids=PREFERRED)
 def test_what_is_better_borne_out_is_preferred_where_something_known_decides(
     texts, fields, preferred, because
 ):
     names = "abc"[: len(texts)]
-    sources = [
-        source(name).model_copy(update={"title": "The tower and the power station of Mole", **more})
-        for name, more in zip(names, fields, strict=True)
-    ]
+    sources = [source(name, **more) for name, more in zip(names, fields, strict=True)]
     findings = [
         finding(text.replace("Mole", "Mole, as told,") if name == "c" else text, sources=(name,))
         for text, name in zip(texts, names, strict=True)
@@ -269,19 +231,22 @@ def measured(texts, most):
     return {kind: found[kind] / total[kind] for kind in KINDS if total[kind]}, len(false) / len(near)
 
 
-def test_of_sentences_of_the_sample_corpus_twins_contradict_and_others_do_not():
-    files = sorted(path for path in CORPUS.iterdir() if path.suffix in (".md", ".txt", ".rst"))
-    found, false = measured([clean(path.read_text(encoding="utf-8")) for path in files], 100)
-    assert all(found[kind] >= least for kind, least in KINDS.items()), found
-    assert false == 0.0
+ARTICLES = pytest.mark.skipif("BENCHMARK_DATA" not in os.environ, reason="no evaluation data is named")
 
 
-@pytest.mark.skipif("BENCHMARK_DATA" not in os.environ, reason="BENCHMARK_DATA names no evaluation data")
-def test_of_sentences_of_articles_twins_contradict_and_others_do_not():
-    files = sorted((Path(os.environ["BENCHMARK_DATA"]) / "answers" / "articles").glob("*.md"))
-    found, false = measured([clean(path.read_text(encoding="utf-8")) for path in files], 600)
+@pytest.mark.parametrize(
+    ("folder", "most", "mistaken"),
+    [
+        (CORPUS, 100, 0.0),
+        pytest.param(f"{os.environ.get('BENCHMARK_DATA')}/answers/articles", 600, 0.002, marks=ARTICLES),
+    ],
+    ids=["sample corpus", "articles"],
+)
+def test_of_sentences_of_texts_twins_contradict_and_others_do_not(folder, most, mistaken):
+    files = sorted(path for path in Path(folder).iterdir() if path.suffix in (".md", ".txt", ".rst"))
+    found, false = measured([clean(path.read_text(encoding="utf-8")) for path in files], most)
     assert all(found[kind] >= least for kind, least in KINDS.items()), found
-    assert false <= 0.002
+    assert false <= mistaken
 
 
 def counted(monkeypatch, texts):
@@ -340,3 +305,25 @@ def test_all_of_many_findings_that_tell_of_one_thing_are_one_contradiction():
 def test_many_values_of_a_sentence_are_not_all_set_against_those_of_another():
     (side,) = sides("The towers of Mole are " + ", ".join(f"{n} feet" for n in range(100)) + " tall.")
     assert len(side.values) == MAX_VALUES
+
+
+def test_conflicts_come_in_the_same_order_in_every_process():
+    (order,) = printed(PROGRAM, range(4))
+    assert "57 metres" in order
+    assert "1759" in order
+
+
+PROGRAM = """
+from deep_research.verification.contradictions import contradictions
+from deep_research.state import ConfidenceLevel, Finding
+said = (
+    "The tower of Mole is 57 metres tall and was built in 1759.",
+    "The tower of Mole is 61 metres tall.",
+    "The tower of Mole was built in 1756.",
+)
+findings = [
+    Finding(id=f"find-{n}", content=text, confidence=ConfidenceLevel.LOW, source_ids=(f"src-{n}",), iteration=1)
+    for n, text in enumerate(said)
+]
+print([conflict.description for conflict in contradictions(findings)])
+"""
