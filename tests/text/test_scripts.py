@@ -1,5 +1,5 @@
-"""Scripts that part no words are read by pairs of characters; those that need joiners (U+200C, U+200D) keep them, and what
-is written with and without them is found and verified as one."""
+"""Scripts that part no words are read by pairs of characters; those that need joiners (U+200C, U+200D) keep them, and
+what is written with and without them is found and verified as one."""
 
 from __future__ import annotations
 

@@ -1,0 +1,35 @@
+"""Requests of runs, and the budgets that these draw on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from deep_research import SharedBudget
+from deep_research.budget.shared_budget import BudgetScope
+from deep_research.budget.spend import Spend
+from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, RunOptions
+
+
+def request(tokens: int = 100, usd: float | None = 0.1, **more: Any) -> Reservation:
+    known = {"call_id": "", "role": "planner", "phase": DeepResearchPhase.PLANNING, "model": "m", **more}
+    return Reservation(input_tokens=tokens, output_tokens=0, cost_usd=usd, **known)
+
+
+def state(**more: Any) -> DeepResearchState:
+    """Of a run; what is no field of it is a cap."""
+    fields = {name: more.pop(name) for name in list(more) if name in DeepResearchState.model_fields}
+    rounds = {"max_iterations": more.pop("iterations")} if "iterations" in more else {}
+    return DeepResearchState(
+        **{"query": "q", "options": RunOptions(budget=Budget(**more), **rounds)} | fields
+    )
+
+
+def run_on(*shared: SharedBudget, **more: Any) -> Spend:
+    return Spend(state(**more), BudgetScope(shared))
+
+
+async def settled() -> None:
+    """All that can go on without a change has gone on."""
+    for _ in range(20):
+        await asyncio.sleep(0)
