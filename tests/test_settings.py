@@ -562,7 +562,7 @@ def test_an_unknown_section_is_refused(here: Path) -> None:
 def test_a_setting_outside_of_the_section_is_refused_with_where_it_belongs(here: Path) -> None:
     write(here / "deep-research.toml", "max_iterations = 3")
     assert problem(cwd=here) == (
-        "max_iterations is outside of a section in deep-research.toml. Put it below [research]."
+        "max_iterations is outside of a section in deep-research.toml. Move it below [research]."
     )
     write(here / "deep-research.toml", "research = 3")
     assert problem(cwd=here).startswith("research must be a section in deep-research.toml.")

@@ -44,12 +44,12 @@ class Operation(Generic[_In, _Out]):
         """The answer as a record of the operation, its texts cut to their bounds. A mapping is accepted and validated.
         Raises `HandoffError`."""
         try:
-            made = answer if isinstance(answer, self.gives) else self.gives.model_validate(answer)
+            output = answer if isinstance(answer, self.gives) else self.gives.model_validate(answer)
             if role is AgentRole.GATHERER:  # whose texts are bounded where they are collected
-                return whole(made)
+                return whole(output)
             most = MAX_REPORT_CHARS if role is AgentRole.SYNTHESIZER else MAX_FIELD_CHARS
-            made = in_all_texts(made, lambda text: cut(text, most))
-            return made if _is_text(made) else whole(made)
+            output = in_all_texts(output, lambda text: cut(text, most))
+            return output if _is_text(output) else whole(output)
         except ValidationError as error:
             place, reason = _first(error)
             raise HandoffError(

@@ -152,15 +152,15 @@ class Phase(ABC):
         question and of sources alone, and never of what the owner says besides."""
         if not isinstance(answer, Proposal) or (self.spec.deterministic and not self.spec.uses_model):
             return answer
-        asked = QueryFilter(handoff.original_query, handoff.system_prompt)
-        changed = answer.with_queries(asked)
-        if self.must_propose and asked.dropped and not asked.kept:
+        query_filter = QueryFilter(handoff.original_query, handoff.system_prompt)
+        changed = answer.with_queries(query_filter)
+        if self.must_propose and query_filter.dropped and not query_filter.kept:
             raise AgentError(
                 f"The searches of the {self.role} contain only addresses and confidential instructions.",
                 hint="A page may have caused this; see docs/search.md.",
                 role=self.role.value,
             )
-        notes = asked.note(self.role.value)
+        notes = query_filter.note(self.role.value)
         return changed.model_copy(update={"notes": (*changed.notes, *notes)}) if notes else changed
 
     async def _called(

@@ -39,11 +39,11 @@ async def sent(
     """The events of what a phase's agent was given, and of what could not be kept of the rest."""
     if not sending.items:
         return []
-    kept: dict[str, str] = {}
+    archive_hashes: dict[str, str] = {}
     notes: list[Event] = []
-    if archive is not None and (wanted := to_keep(sending.items)):
-        kept, notes = await keep(archive, wanted, originals())
-    return [ContentSent(phase=phase, sending=sending.model_copy(update={"archived": kept})), *notes]
+    if archive is not None and (items := to_keep(sending.items)):
+        archive_hashes, notes = await keep(archive, items, originals())
+    return [ContentSent(phase=phase, sending=sending.model_copy(update={"archived": archive_hashes})), *notes]
 
 
 async def keep(

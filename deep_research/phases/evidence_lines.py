@@ -32,8 +32,8 @@ class SourceNames:
 
     def told(self, findings: Iterable[Finding]) -> list[str]:
         """The lines of the sources of these findings, in the order of their names."""
-        used = {name for finding in findings for name in self.of(finding)}
-        return [f"{name}: {line}" for name, line in self.lines.items() if name in used]
+        names = {name for finding in findings for name in self.of(finding)}
+        return [f"{name}: {line}" for name, line in self.lines.items() if name in names]
 
 
 NO_SOURCES = SourceNames({}, {})
@@ -82,8 +82,8 @@ def with_names(draft: str, names: Mapping[str, str]) -> str:
     """The draft as a model reads it: names in place of the ids that it was given."""
 
     def written(match: re.Match[str]) -> str:
-        known = [names[each] for each in ids_in(match.group()) if each in names]
-        return f" [{', '.join(known)}]" if known else ""
+        labels = [names[each] for each in ids_in(match.group()) if each in names]
+        return f" [{', '.join(labels)}]" if labels else ""
 
     pieces, here = [], 0
     for match in marks_in(draft):
@@ -93,7 +93,7 @@ def with_names(draft: str, names: Mapping[str, str]) -> str:
 
 
 def _line(source: Source, group: list[Source]) -> str:
-    told = [
+    attributes = [
         f"“{one_line(source.title)[:LONGEST_TITLE]}”",
         one_line(source.metadata.get("author", ""))[:LONGEST_AUTHOR],
         one_line(source.metadata.get("venue", ""))[:LONGEST_AUTHOR] or _site(source),
@@ -106,8 +106,10 @@ def _line(source: Source, group: list[Source]) -> str:
     ]
     others = list(dict.fromkeys(filter(None, (_site(copy) for copy in group if copy is not source))))
     if len(group) > 1:
-        told.append(f"copied {len(group) - 1} times" + (f" ({', '.join(others[:3])})" if others else ""))
-    return ", ".join(filter(None, told))
+        attributes.append(
+            f"copied {len(group) - 1} times" + (f" ({', '.join(others[:3])})" if others else "")
+        )
+    return ", ".join(filter(None, attributes))
 
 
 def _manual(source: Source) -> str:

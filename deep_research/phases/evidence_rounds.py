@@ -68,12 +68,12 @@ def _add_searches(message: Message, numbers: Iterable[int], searches: Mapping[in
 
 def searches_by_round(handoff: EvidenceInput, message: Message) -> dict[int, list[str]]:
     """What was searched for, and why, by round: what a share of the room takes, from the first on."""
-    told = [s for s in handoff.sub_queries if s.rationale]
-    lines = [f"{one_line(s.query)} — {one_line(s.rationale)}" for s in told]
-    kept = message.lines(lines, OF_SEARCHES, "the searches")
+    explained = [s for s in handoff.sub_queries if s.rationale]
+    lines = [f"{one_line(s.query)} — {one_line(s.rationale)}" for s in explained]
+    fitting_lines = message.lines(lines, OF_SEARCHES, "the searches")
     by_round: dict[int, list[str]] = {}
-    for place, line in enumerate(kept):
-        by_round.setdefault(told[min(place, len(told) - 1)].iteration, []).append(line)
+    for place, line in enumerate(fitting_lines):
+        by_round.setdefault(explained[min(place, len(explained) - 1)].iteration, []).append(line)
     return by_round
 
 
@@ -87,14 +87,18 @@ class _Places:
     """When sources and findings were found."""
 
     def __init__(self, handoff: EvidenceInput) -> None:
-        found = {i: number for number, ids in enumerate(handoff.source_rounds, 1) for i in ids}
-        found |= {source.id: 1 for source in handoff.sources if source.id not in found}
-        cited: dict[str, int] = {}  # the round of the first finding of each
+        source_rounds = {i: number for number, ids in enumerate(handoff.source_rounds, 1) for i in ids}
+        source_rounds |= {source.id: 1 for source in handoff.sources if source.id not in source_rounds}
+        citation_rounds: dict[str, int] = {}  # the round of the first finding of each
         for finding in handoff.findings:
             for i in finding.source_ids:
-                cited[i] = min(finding.iteration, cited.get(i, finding.iteration))
-        self.round_of = {i: max(number, cited.get(i, number)) for i, number in found.items()}
-        self.place = {i: place for place, i in enumerate(sorted(found, key=self.round_of.__getitem__))}
+                citation_rounds[i] = min(finding.iteration, citation_rounds.get(i, finding.iteration))
+        self.round_of = {
+            i: max(number, citation_rounds.get(i, number)) for i, number in source_rounds.items()
+        }
+        self.place = {
+            i: place for place, i in enumerate(sorted(source_rounds, key=self.round_of.__getitem__))
+        }
 
     def number(self, finding: Finding) -> int:
         """The round of a finding: with what other rounds found it was put together later."""
@@ -134,26 +138,26 @@ class EvidenceRounds:
         places = _Places(self.handoff)
         sources = sorted(self.handoff.sources, key=lambda source: places.place[source.id])
         whole = source_names(sources)
-        made = []
+        rounds = []
         for number in sorted({places.number(finding) for finding in findings}):
             then = [source for source in sources if places.round_of[source.id] <= number]
-            named = source_names(then)
-            if any(named.names[source.id] != whole.names[source.id] for source in then):
-                named = whole  # a later source showed that two are copies of one: names go before what a cache keeps
+            names = source_names(then)
+            if any(names.names[source.id] != whole.names[source.id] for source in then):
+                names = whole  # a later source showed that two are copies of one: names go before what a cache keeps
             stand = [finding for finding in findings if places.number(finding) <= number]
-            made.append(self._round(number, stand, named, {source.id: source for source in then}))
-        return tuple(made)
+            rounds.append(self._round(number, stand, names, {source.id: source for source in then}))
+        return tuple(rounds)
 
     def _round(
         self, number: int, findings: Sequence[Finding], named: SourceNames, sources: Mapping[str, Source]
     ) -> RoundEvidence:
-        told = []
+        round_lines = []
         for finding in findings:
             said_by = named.of(finding)
             if self._said_by.get(finding.id) != said_by:
                 self._said_by[finding.id] = said_by
                 about = about_finding(finding, named, sources)
-                told.append(f"{self.names[finding.id]} {about}: {self.texts[finding.id]}")
+                round_lines.append(f"{self.names[finding.id]} {about}: {self.texts[finding.id]}")
         passages = self._passages(findings, named)
         lines = []
         for line in named.told(findings):
@@ -166,12 +170,12 @@ class EvidenceRounds:
             elif name in passages:
                 lines.append(f"{name}, told of above:")
             lines += [f"  has: “{text}”" for text in passages.get(name, ())]
-        return RoundEvidence(number, tuple(lines), tuple(told))
+        return RoundEvidence(number, tuple(lines), tuple(round_lines))
 
     def _passages(self, findings: Sequence[Finding], named: SourceNames) -> dict[str, list[str]]:
         """What is shown of each source, by its name, that was not shown before: all quotes first, then what stands around
         them, those of the first findings first."""
-        chosen: dict[str, list[QuotePassage]] = {}
+        by_source: dict[str, list[QuotePassage]] = {}
         spare = self.for_passages
         quotes = [
             QuotePassage.of(quote)
@@ -180,26 +184,26 @@ class EvidenceRounds:
             if len(quote.quote) <= MAX_QUOTE_CHARS and quote.quote not in self.texts[finding.id]
         ]
         windows = [each for finding in findings for each in self.handoff.passages.get(finding.id, ())]
-        for wanted, most in ((quotes, spare), (windows, min(spare, PASSAGES))):
+        for candidates, most in ((quotes, spare), (windows, min(spare, PASSAGES))):
             left = most
-            for passage in wanted:
+            for passage in candidates:
                 if passage.source_id not in named.names:
                     continue
-                before = chosen.get(passage.content_hash, [])
+                before = by_source.get(passage.content_hash, [])
                 after = united([*before, *without(passage, self._shown)])
                 more = self._size(after) - self._size(before)
                 if more <= min(left, spare):
-                    chosen[passage.content_hash] = after
+                    by_source[passage.content_hash] = after
                     left, spare = left - more, spare - more
         self.for_passages = spare
-        shown: dict[str, list[str]] = {}
-        for passages in chosen.values():
+        by_text: dict[str, list[str]] = {}
+        for passages in by_source.values():
             self._shown += passages
             for passage in passages:
-                texts = shown.setdefault(named.names[passage.source_id], [])
+                texts = by_text.setdefault(named.names[passage.source_id], [])
                 if (text := one_line(passage.text)) and not any(text in other for other in texts):
                     texts.append(text)
-        return shown
+        return by_text
 
     def _size(self, passages: Iterable[QuotePassage]) -> int:
         return sum(self._tokens(passage.text) + PASSAGE_TOKENS for passage in passages)

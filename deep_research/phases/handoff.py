@@ -124,16 +124,16 @@ class EvidenceInput(Handoff):
 
 def evidence_of(state: DeepResearchState) -> dict[str, Any]:
     """What a state has of it."""
-    cited = {source_id for finding in state.findings for source_id in finding.source_ids}
+    cited_ids = {source_id for finding in state.findings for source_id in finding.source_ids}
     return {
         "max_iterations": state.max_iterations,
         "research_brief": state.research_brief,
         "findings": state.findings,
         "contradictions": state.contradictions,
         "verdicts": state.verdicts,
-        "sources": tuple(source for source in state.sources if source.id in cited),
+        "sources": tuple(source for source in state.sources if source.id in cited_ids),
         "sub_queries": state.current_sub_queries(),
-        "source_rounds": _source_rounds(state, cited),
+        "source_rounds": _source_rounds(state, cited_ids),
     }
 
 

@@ -72,9 +72,9 @@ class Aliases:
     def id(self, name: str) -> str | None:
         """What a name stands for, also one that is written out ("Source 5", "(F1)", "[Finding 2]", "F01: a title"); the
         id itself is taken as well."""
-        found = name.strip() if name.strip() in self.ids else self._by_name.get(self._short(name))
-        self.unknown += found is None
-        return found
+        full_id = name.strip() if name.strip() in self.ids else self._by_name.get(self._short(name))
+        self.unknown += full_id is None
+        return full_id
 
     def all(self, names: Iterable[str]) -> tuple[str, ...]:
         """What names stand for, each once, without those that stand for nothing. A text may name several."""
@@ -161,12 +161,12 @@ class Message:
 
     def fitted(self, contents: Sequence[Content], tokens: int, query: str, what: str) -> Fitted:
         """Contents within so many tokens, by what they matter; see `fit`."""
-        made = fit(contents, tokens, count=self.count, query=query, rules=self.rules)
-        if made.used < sum(self.count(content.forms[0]) for content in contents):
+        fitted_contents = fit(contents, tokens, count=self.count, query=query, rules=self.rules)
+        if fitted_contents.used < sum(self.count(content.forms[0]) for content in contents):
             self.shortened[what] = None
-        self.sent += made.items
-        self.available += max(tokens, made.used)
-        return made
+        self.sent += fitted_contents.items
+        self.available += max(tokens, fitted_contents.used)
+        return fitted_contents
 
     @property
     def sending(self) -> ContextUsage:
@@ -183,15 +183,15 @@ class Message:
 
     def lines(self, items: Sequence[str], share: float, what: str) -> list[str]:
         """As many of the lines, from the first on, as a share of the room takes, and how many more there are."""
-        kept: list[str] = []
+        fitting_lines: list[str] = []
         left = int(self.room * share)
         for item in items:
             left -= self.count(item) + 2
             if left < 0 and self.rules.enabled:
                 self.shortened[what] = None
-                return [*kept, f"(and {len(items) - len(kept)} more)"]
-            kept.append(item)
-        return kept
+                return [*fitting_lines, f"(and {len(items) - len(fitting_lines)} more)"]
+            fitting_lines.append(item)
+        return fitting_lines
 
     def listing(
         self, heading: str, label: str, items: Sequence[str], share: float, what: str, *, bullet: str = "- "
@@ -350,10 +350,10 @@ def standing(message: Message, handoff: Handoff) -> None:
 
 def today(day: date | None, as_of: date | None = None) -> str:
     """The day on which the run was asked, and the one for which its answer has to hold: a model knows neither."""
-    told = [f"Today is {day.isoformat()}."] if day else []
+    sentences = [f"Today is {day.isoformat()}."] if day else []
     if as_of:
-        told.append(f"Answer as of {as_of.isoformat()}: what is later does not count.")
-    return " ".join(told)
+        sentences.append(f"Answer as of {as_of.isoformat()}: what is later does not count.")
+    return " ".join(sentences)
 
 
 def today_of(state: DeepResearchState) -> str:
@@ -364,8 +364,8 @@ def today_of(state: DeepResearchState) -> str:
 def brief(message: Message, research_brief: str | None) -> None:
     """What the planner made of the question."""
     if research_brief:
-        said = message.within(one_line(research_brief), OF_BRIEF, "the research brief")
-        message.add(f"How it is looked into: {one_line(said)}")
+        text = message.within(one_line(research_brief), OF_BRIEF, "the research brief")
+        message.add(f"How it is looked into: {one_line(text)}")
 
 
 def add_context(message: Message, handoff: Handoff) -> None:
@@ -374,14 +374,14 @@ def add_context(message: Message, handoff: Handoff) -> None:
         message.add("Earlier turns of the conversation, as context; nothing in them may be cited:")
         turns = message.within(handoff.conversation, OF_ADVICE, "the earlier turns")
         message.material("conversation", turns)
-    known = [
+    memory_lines = [
         f"{entry.day} ({entry.kind}): {one_line(entry.text)}" for entry in handoff.memories if entry.text
     ]
-    named = " ".join(f"{entry.id}:{entry.hash}" for entry in handoff.memories if entry.text)
+    memory_key = " ".join(f"{entry.id}:{entry.hash}" for entry in handoff.memories if entry.text)
     message.listing(
         "What is remembered of the user, as context; it may be out of date, and may not be cited:",
-        f"{MEMORY_LABEL} {named}",
-        known,
+        f"{MEMORY_LABEL} {memory_key}",
+        memory_lines,
         OF_ADVICE,
         "the user's memory",
     )
@@ -398,15 +398,15 @@ def advice(message: Message, handoff: Handoff) -> None:
     guidance = live_guidance(handoff.guidance)
     if guidance:
         # The latest counts most, so of too much the oldest goes.
-        shown = message.lines([one_line(text) for text in reversed(guidance)], OF_ADVICE, "advice")
-        message.add(f"Advice for this step, the latest first:\n{listed(shown)}")
+        advice_lines = message.lines([one_line(text) for text in reversed(guidance)], OF_ADVICE, "advice")
+        message.add(f"Advice for this step, the latest first:\n{listed(advice_lines)}")
 
 
 def instructions(message: Message, system_prompt: str | None) -> None:
     """What the owner of the run adds to its question."""
     if system_prompt:
-        said = message.within(system_prompt, OF_OWNER, "the instructions of the owner")
-        message.add(f"The owner of this research says:\n{said}")
+        text = message.within(system_prompt, OF_OWNER, "the instructions of the owner")
+        message.add(f"The owner of this research says:\n{text}")
 
 
 def manner(handoff: Handoff) -> str:

@@ -22,22 +22,24 @@ SENTENCES_UNIT = 2_000  # of a text that is cut into sentences in the time of on
 async def around_quotes(findings: Iterable[Finding], journal: Journal) -> dict[str, tuple[QuotePassage, ...]]:
     """For each finding with quotes the windows of its first ones, by its id. Texts are loaded one at a time, and
     dropped."""
-    quoted: dict[str, dict[str, Finding]] = {}
+    findings_by_quote: dict[str, dict[str, Finding]] = {}
     around: dict[str, tuple[QuotePassage, ...]] = {}
     for finding in findings:
         around |= passages((finding,), {})
         for quote in finding.quotes[:MAX_PASSAGES]:
-            quoted.setdefault(quote.content_hash, {})[finding.id] = finding
-    for content_hash, quoting in quoted.items():
+            findings_by_quote.setdefault(quote.content_hash, {})[finding.id] = finding
+    for content_hash, quoting in findings_by_quote.items():
         try:
             (text,) = await journal.texts((content_hash,))
         except ContentMissingError:  # of what is not there any more there is the quote
             continue
-        made = await off_loop(len(text) // SENTENCES_UNIT, passages, quoting.values(), {content_hash: text})
-        for key, more in made.items():  # the quotes of a finding may stand in several texts
+        windows = await off_loop(
+            len(text) // SENTENCES_UNIT, passages, quoting.values(), {content_hash: text}
+        )
+        for key, more in windows.items():  # the quotes of a finding may stand in several texts
             around[key] = tuple(
-                new if new.content_hash == content_hash else known
-                for known, new in zip(around[key], more, strict=True)
+                new if new.content_hash == content_hash else earlier
+                for earlier, new in zip(around[key], more, strict=True)
             )
     return around
 
@@ -46,8 +48,8 @@ def passages(findings: Iterable[Finding], texts: Mapping[str, str]) -> dict[str,
     """For each finding with quotes the windows of its first ones, by its id; ``texts`` are saved texts by their hash. A
     quote whose text is not there is its own window."""
     every = [finding for finding in findings if finding.quotes]
-    wanted = {quote.content_hash for finding in every for quote in finding.quotes[:MAX_PASSAGES]}
-    pieces = {key: _Pieces(texts[key]) for key in wanted if key in texts}
+    hashes = {quote.content_hash for finding in every for quote in finding.quotes[:MAX_PASSAGES]}
+    pieces = {key: _Pieces(texts[key]) for key in hashes if key in texts}
     return {
         finding.id: tuple(
             pieces[quote.content_hash].around(quote)
@@ -67,17 +69,17 @@ def united(windows: Sequence[QuotePassage]) -> list[QuotePassage]:
     >>> [each.text for each in united([cd, ab])]
     ['One. Two.']
     """
-    made: list[QuotePassage] = []
+    unions: list[QuotePassage] = []
     hashes = {hash_: place for place, hash_ in enumerate(dict.fromkeys(w.content_hash for w in windows))}
     for window in sorted(windows, key=lambda w: (hashes[w.content_hash], w.start, -w.end)):
-        last = made[-1] if made and made[-1].content_hash == window.content_hash else None
+        last = unions[-1] if unions and unions[-1].content_hash == window.content_hash else None
         if last is None or window.start > last.end + MAX_GAP_CHARS:
-            made.append(window)
+            unions.append(window)
         elif window.end > last.end:
             apart = " " if window.start > last.end else ""
             text = f"{last.text}{apart}{window.text[max(0, last.end - window.start) :]}"
-            made[-1] = last.model_copy(update={"end": window.end, "text": text})
-    return made
+            unions[-1] = last.model_copy(update={"end": window.end, "text": text})
+    return unions
 
 
 def without(window: QuotePassage, shown: Iterable[QuotePassage]) -> list[QuotePassage]:

@@ -19,13 +19,13 @@ def unsearched(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[Guid
     """Guidance for a phase that neither has a search nor a notice. A new plan took the place of the one before with all
     its searches."""
     anew = phase is DeepResearchPhase.PLANNING
-    done = {
+    searched_ids = {
         s.rationale
         for s in state.sub_queries
         if s.origin and not (anew and s.status is SubQueryStatus.SUPERSEDED)
     }
     by_text = {g.text: g for g in state.guidance if g.origin != GATE}
-    here = (by_text[text] for text in state.steering_for(phase) if text not in done)
+    here = (by_text[text] for text in state.steering_for(phase) if text not in searched_ids)
     reasons = (NOT_FOLLOWED, NOT_SEARCHED)
     return tuple(
         g for g in here if not any(guidance_notice(reason, g.text) in state.notices for reason in reasons)
@@ -55,13 +55,13 @@ def add_searches(guidance: Sequence[Guidance], state: DeepResearchState) -> list
     )
     free = state.max_sub_queries - len(plan)
     room = min(MAX_SEARCHES - sum(bool(s.origin) for s in plan), free + max(0, len(pending) - 1))
-    known = {s.id for s in state.current_sub_queries()}
+    query_ids = {s.id for s in state.current_sub_queries()}
     fresh: dict[str, SubQuery] = {}
     beyond: list[str] = []
     for each in reversed(guidance):
         text = steering_query(each.text, state.query, state.options.system_prompt)
         key = sub_query_id(text)
-        if key in known or key in fresh:
+        if key in query_ids or key in fresh:
             continue
         if len(fresh) >= room:
             beyond.append(each.text)

@@ -27,10 +27,10 @@ def new_words(steer: str, question: str) -> tuple[str, ...]:
     """The content words of a steer that the question lacks, as the steer writes them; of one that names something the
     names alone: who asks for Ann Mole does not ask for any Ann."""
     read = _read(steer, question)
-    asked = set(parse_question(question).terms)
-    fresh = [word for word in _content_words(read) if asked.isdisjoint(read.words.terms(word))]
-    named = [word for word in fresh if not read.names.isdisjoint(read.words.terms(word))]
-    return tuple(dict.fromkeys(named or fresh))
+    question_terms = set(parse_question(question).terms)
+    fresh = [word for word in _content_words(read) if question_terms.isdisjoint(read.words.terms(word))]
+    names = [word for word in fresh if not read.names.isdisjoint(read.words.terms(word))]
+    return tuple(dict.fromkeys(names or fresh))
 
 
 def steering_query(steer: str, question: str, instructions: str | None) -> str:
@@ -63,14 +63,14 @@ async def split_searchable(
 
 
 async def _is_known(steer: str, question: str, knows: Knows | None) -> bool:
-    fresh, named = new_words(steer, question), names_something(steer, question)
+    fresh, has_name = new_words(steer, question), names_something(steer, question)
     if knows is None or not fresh:
-        return named
+        return has_name
     try:
-        return await knows(" ".join(fresh), named=named)
+        return await knows(" ".join(fresh), named=has_name)
     except SearchError as error:  # the searches fail for the same reason, and say so
         log.warning("steer_not_looked_up", error=told(error))
-        return named
+        return has_name
 
 
 def _read(steer: str, question: str) -> ParsedQuestion:

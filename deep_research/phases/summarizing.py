@@ -98,34 +98,34 @@ class Summarizer:
                 raise failure(Verdict.TRANSIENT, problem, model=model.name) from None
             if self._choices is not None:
                 self._choices.put(key, places)
-        made = await asyncio.to_thread(
+        shortened = await asyncio.to_thread(
             condense, text, size, query=query, measure=counter.expected, chosen=places
         )
-        return made.text
+        return shortened.text
 
     async def _chosen(
         self, text: str, size: int, asked: _Asked, counter: Counter, model: LanguageModel
     ) -> tuple[int, ...]:
         """Places of sentences, the most important first."""
-        sentences, shown, whole = await asyncio.to_thread(_numbered, text, counter)
+        sentences, numbered_text, whole = await asyncio.to_thread(_numbered, text, counter)
         room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM)
         left = int(room.tokens * (1 - OF_QUERY))
         most = min(PART_TOKENS, left)
-        parts = list(_parts(shown, whole / max(1, len(text)), most))
+        parts = list(_parts(numbered_text, whole / max(1, len(text)), most))
         share = min(1.0, size / max(1, whole))
-        wanted = share if len(parts) == 1 else min(1.0, SPARE * share)
-        found: dict[int, list[int]] = {}
+        part_share = share if len(parts) == 1 else min(1.0, SPARE * share)
+        by_part: dict[int, list[int]] = {}
 
         async def choose(number: int, part: range) -> None:
-            found[number] = await self._asked(shown, part, wanted, asked, room, model)
+            by_part[number] = await self._asked(numbered_text, part, part_share, asked, room, model)
 
         await together((partial(choose, n, part) for n, part in enumerate(parts)), at_once=AT_ONCE)
-        ranked = _by_turns([found[n] for n in range(len(parts))])
-        chosen = sum(sentences[place].end - sentences[place].start for place in ranked)
-        if len(parts) == 1 or chosen * whole / max(1, len(text)) > most:
-            return tuple(ranked)
-        again = await self._asked(shown, sorted(ranked), min(1.0, 1 / SPARE), asked, room, model)
-        return tuple(dict.fromkeys((*again, *ranked)))
+        order = _by_turns([by_part[n] for n in range(len(parts))])
+        chosen_chars = sum(sentences[place].end - sentences[place].start for place in order)
+        if len(parts) == 1 or chosen_chars * whole / max(1, len(text)) > most:
+            return tuple(order)
+        again = await self._asked(numbered_text, sorted(order), min(1.0, 1 / SPARE), asked, room, model)
+        return tuple(dict.fromkeys((*again, *order)))
 
     async def _asked(
         self,
@@ -146,11 +146,11 @@ class Summarizer:
             update={"timeout": self._timeout}
         )
         answer = (await model.object(call, SentenceChoice)).value
-        given = set(places)
-        chosen = [n - 1 for n in dict.fromkeys(answer.keep) if n - 1 in given]
-        if not chosen:
+        allowed = set(places)
+        keep_places = [n - 1 for n in dict.fromkeys(answer.keep) if n - 1 in allowed]
+        if not keep_places:
             raise failure(Verdict.MALFORMED, "nothing was chosen", model=model.name)
-        return chosen
+        return keep_places
 
 
 def _numbered(text: str, counter: Counter) -> tuple[Sentences, list[str], int]:
@@ -161,13 +161,13 @@ def _numbered(text: str, counter: Counter) -> tuple[Sentences, list[str], int]:
 
 def _parts(shown: Sequence[str], per_character: float, most: int) -> Iterator[range]:
     """The sentences in parts of about so many tokens."""
-    first, taken = 0, 0.0
+    first, part_size = 0, 0.0
     for place, words in enumerate(shown):
         size = len(words) * per_character + NUMBER
-        if place > first and taken + size > most:
+        if place > first and part_size + size > most:
             yield range(first, place)
-            first, taken = place, 0.0
-        taken += size
+            first, part_size = place, 0.0
+        part_size += size
     if first < len(shown):
         yield range(first, len(shown))
 

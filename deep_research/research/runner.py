@@ -273,7 +273,7 @@ class Runner:
         """A run that waited for a slot is parked, or let go of. Raises `AppendRefusedError` for the latter."""
         await active.orchestrator.stand_still(active.journal)
         if not active.journal.is_closed:
-            raise refused(active.journal.lane, "another process requested it")
+            raise refused(active.journal.lane, "another process continues it")
 
     @_in_scope
     async def resume(
@@ -500,7 +500,7 @@ class Runner:
         try:
             await task
             if journal.state.status is RunStatus.RUNNING:  # it stood still for another process
-                raise refused(journal.lane, "another process requested it")
+                raise refused(journal.lane, "another process continues it")
         except asyncio.CancelledError:
             if not active.is_lost:
                 raise

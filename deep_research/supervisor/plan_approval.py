@@ -191,7 +191,7 @@ def unfit(state: DeepResearchState, value: Any) -> str:
         problem = misfit(parking, value)
         is_sentence = parking.kind is ParkedKind.PLAN and isinstance(value, str)
         if not problem and is_sentence and not any(map(str.isalpha, value)):  # no letter of any script
-            problem = f"there is no word in it to plan on; '{APPROVE}', an edited plan or a sentence is"
+            problem = "it has no words to plan with"
         return problem
     of_edits = (parking.answer_schema or {}).get("anyOf", [None])[-1]
     problem = misfit(parking.model_copy(update={"answer_schema": of_edits}), value)

@@ -232,7 +232,7 @@ def test_a_cap_stops_before_the_request_that_could_pass_it():
 def test_a_cap_in_dollars_needs_every_price_before_anything_is_spent():
     models, _ = run_models(Provider(), profile=Profile(context=10_000))
     models.roles.check(Budget(max_tokens=10))
-    with pytest.raises(ConfigurationError, match="price of 'test:m' is not known"):
+    with pytest.raises(ConfigurationError, match="price of 'test:m', which is unknown"):
         models.roles.check(Budget(max_usd=1.0))
     priced, _ = run_models(Provider())
     priced.roles.check(Budget(max_usd=1.0))
@@ -304,7 +304,7 @@ def test_a_role_has_its_own_chain_or_that_of_all():
 
 def test_a_role_without_a_model_is_told_in_one_line():
     models, _ = run_models([])
-    with pytest.raises(AgentError, match="no model for the planner"):
+    with pytest.raises(AgentError, match="The role planner has no model"):
         models.model(ModelRole.PLANNER, PLANNING)
 
 

@@ -74,7 +74,7 @@ def test_what_is_spent_and_left_can_be_read():
 def test_where_a_price_is_unknown_dollars_are_neither_counted_nor_left():
     async def journey():
         capped, counting = SharedBudget(max_usd=1.0), SharedBudget(max_tokens=1_000)
-        with pytest.raises(ConfigurationError, match="price of 'm' is not known"):
+        with pytest.raises(ConfigurationError, match="price of 'm', which is unknown"):
             await run_on(capped).hold(request(usd=None))
         spend = run_on(counting)
         held = await spend.hold(request(usd=None))

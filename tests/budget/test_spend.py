@@ -132,7 +132,7 @@ def test_what_was_refused_takes_no_number_so_that_none_is_given_twice_after_a_re
 
 
 def test_dollars_cannot_be_capped_where_a_price_is_unknown():
-    with pytest.raises(ConfigurationError, match="the price of 'm' is not known"):
+    with pytest.raises(ConfigurationError, match="max_usd needs the price of 'm'"):
         Ledger(Budget(max_usd=1)).refusal(reservation(1, usd=None))
     assert Ledger(Budget(max_tokens=1_000)).refusal(reservation(1, usd=None)) is None
 
@@ -192,7 +192,7 @@ def test_the_first_request_of_a_phase_may_pass_its_share_and_the_second_may_not(
 
     error = asyncio.run(journey())
     assert (error.data["cap"], error.data["share"], error.data["limit"]) == ("max_tokens", "planning", 50)
-    assert "what max_tokens has for the planning" in error.problem
+    assert "the share of max_tokens for the planning" in error.problem
 
 
 def test_what_is_kept_for_the_report_is_not_for_the_first_request_either():

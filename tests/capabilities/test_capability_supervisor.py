@@ -104,7 +104,7 @@ def test_tries_are_bounded_for_each_step(retries, plans):
             lambda request: CapabilityAnswer(
                 messages=(AgentMessage(type="ai", content="again", id=request.messages[0].id),)
             ),
-            "gave an earlier answer again",
+            "repeated an earlier answer",
         ),
     ],
     ids=["raises", "no answer", "no JSON", "half a character", "long", "large", "repeated message"],

@@ -177,7 +177,7 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path):
     made(DocumentCreator(path), request_for(asked("Who?"), research()))
     made(DocumentCreator(path), request_for(asked("Who?"), research()))
     path.write_text("<p>mine</p>")
-    with pytest.raises(CapabilityError, match="no document of deep-research"):
+    with pytest.raises(CapabilityError, match="is not a document of deep-research"):
         made(DocumentCreator(path), request_for(asked("Who?"), research()))
     assert path.read_text() == "<p>mine</p>"
     (tmp_path / "r.docx").write_bytes(b"PK junk")

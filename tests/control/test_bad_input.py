@@ -111,7 +111,7 @@ NOT_FIT = {
         if verb not in ("wake", "waiting")
     },
     **{
-        f"{verb} of what is no id": ((verb, "run-1", *SAID.get(verb, ())), 2, "is no run id")
+        f"{verb} of what is no id": ((verb, "run-1", *SAID.get(verb, ())), 2, "is not a run id")
         for verb in VERBS
         if verb not in ("wake", "waiting")
     },

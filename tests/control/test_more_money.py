@@ -231,7 +231,7 @@ def test_a_run_that_is_to_ask_parks_at_each_cap_and_goes_on_with_more(tmp_path, 
         calls = len(model.calls)
         with pytest.raises(DeepResearchError, match="not larger"):
             research.answer(parked.research_id, {cap: REACHED[cap]})
-        with pytest.raises(UsageError, match="no answer"):
+        with pytest.raises(UsageError, match="answer is invalid"):
             research.answer(parked.research_id, {"max_money": 3})
         assert research.result(parked.research_id) == parked
         assert len(model.calls) == calls

@@ -71,7 +71,9 @@ def test_the_owner_lets_go_at_the_next_unit_and_nothing_is_searched_twice(make_s
                 await asyncio.sleep(0.001)
             first.go_on.set()
             result = await taking
-            with pytest.raises(AppendRefusedError, match="no longer ours: another process asked") as lost:
+            with pytest.raises(
+                AppendRefusedError, match="no longer ours: another process continues it"
+            ) as lost:
                 await handle.aresult()
             assert "\n" not in str(lost.value)
             assert result.status is RunStatus.COMPLETED
@@ -119,7 +121,7 @@ def test_a_run_that_waits_for_a_slot_is_let_go_of(make_store):
             waits = await one.astart("Who else?")
             result = await two.aresume(waits.research_id, take_over=True)
             assert result.status is RunStatus.COMPLETED
-            with pytest.raises(AppendRefusedError, match="another process asked"):
+            with pytest.raises(AppendRefusedError, match="another process continues it"):
                 await waits.aresult()
             first.go_on.set()
             assert (await busy.aresult()).status is RunStatus.COMPLETED

@@ -306,7 +306,7 @@ def test_an_answer_that_does_not_fit_is_refused_and_the_run_stays_parked():
         parked = research.run(QUESTION)
         log = research.events(parked.research_id)
         for wrong in ("1874", {"year": 1874}, None, [1874], float("nan"), "x" * 200_000):
-            with pytest.raises(UsageError, match="no answer"):
+            with pytest.raises(UsageError, match="answer is invalid"):
                 research.answer(parked.research_id, wrong)
         assert research.events(parked.research_id) == log
         (waiting,) = research.waiting()
@@ -336,8 +336,8 @@ def test_an_answer_that_was_left_is_used_by_whoever_resumes_or_wakes():
         ({"text": "x" * 1_000_000}, "1,000,000 characters"),
         ({"text": "a\0b"}, "not text"),
         ({"text": "   "}, "guidance is empty"),
-        ({"text": 7}, "no text"),
-        ({"since": "tomorrow"}, "no day"),
+        ({"text": 7}, "not a str"),
+        ({"since": "tomorrow"}, "not a day"),
         ({"drop_sub_query": "subq-nobody"}, "no sub-query"),
     ],
     ids=["1 MB", "NUL", "nothing", "no text", "no day", "unknown"],
@@ -363,7 +363,7 @@ def test_a_handle_steers_pauses_and_answers_its_run():
         handle = research.start(QUESTION)
         assert handle.result(BOUND).status == "parked"
         handle.steer("Mind the keepers.")
-        with pytest.raises(UsageError, match="no answer"):
+        with pytest.raises(UsageError, match="answer is invalid"):
             handle.answer(7)
         assert handle.answer("The northern one.", run=False) is None
         again = threading.Thread(target=research.wake)

@@ -231,10 +231,10 @@ def test_shared_dollars_need_every_price_before_anything_is_asked(tmp_path):
     model = Asking()
     shared = SharedBudget(within=SharedBudget(max_usd=1.0))
     with engine(tmp_path, model) as research:
-        with pytest.raises(ConfigurationError, match="price of 'reading:m' is not known"):
+        with pytest.raises(ConfigurationError, match="price of 'reading:m', which is unknown"):
             research.run(QUESTION, shared_budget=shared)
         done = research.run(QUESTION)
-        with pytest.raises(ConfigurationError, match="price of 'reading:m' is not known"):
+        with pytest.raises(ConfigurationError, match="price of 'reading:m', which is unknown"):
             research.resume(done.research_id, shared_budget=shared)
 
 

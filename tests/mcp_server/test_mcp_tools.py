@@ -147,7 +147,7 @@ REFUSED = [
     ("research", {"question": TOWER, "max_searches": 21}, "This server allows a run max_searches=20"),
     ("research", {"question": TOWER, "corpora": ["../.."]}, "Unknown corpus"),
     ("research_start", {"question": TOWER, "report_words": 10**9}, "report_words"),
-    ("research_status", {"research_id": "../../etc/passwd"}, "is no run id"),
+    ("research_status", {"research_id": "../../etc/passwd"}, "is not a run id"),
     ("research_status", {"research_id": UNKNOWN}, "No run"),
     ("research_status", {"research_id": UNKNOWN, "wait_seconds": 1e9}, "wait_seconds"),
     ("research_report", {"research_id": UNKNOWN, "start": -1}, "start"),

@@ -10,17 +10,17 @@ from deep_research.mcp_server.protocol_server import INSTRUCTIONS, TEMPLATES, de
 from deep_research.mcp_server.research_tools import TOOLS
 
 PINNED = {
-    "instructions": "658aff054cc059d9",
+    "instructions": "3477256261ae41c6",
     "report": "338a8117eeb6b04f",
     "source": "201cc234a09fa953",
-    "research": "895de797a1f4b577",
-    "research_start": "994693d29bd999ba",
+    "research": "d8c8153150ae97ef",
+    "research_start": "cb31d57f0d813868",
     "research_status": "d1325a9a996b8235",
     "research_report": "9655479314504165",
-    "research_answer": "be96a7187d17169a",
+    "research_answer": "c6f48bbf471eca7f",
     "research_steer": "05af7b4bf4e8fdd3",
-    "research_cancel": "0bb845cc89283300",
-    "research_list": "ee4dde0a98ce81f6",
+    "research_cancel": "891171d7cf723dd5",
+    "research_list": "900a4a653a1843c1",
     "source_text": "e19bd1f1b8686088",
 }
 

@@ -75,10 +75,10 @@ def test_an_edited_entry_keeps_its_place() -> None:
     ("call", "error", "words"),
     [
         (lambda r: r.memory_add("dreams", "x"), UnknownNameError, "Known: episodes"),
-        (lambda r: r.memory_add("sessions", "x"), UsageError, "Nobody adds sessions by hand"),
+        (lambda r: r.memory_add("sessions", "x"), UsageError, "Only runs add sessions"),
         (lambda r: r.memory_add("profile", "\n "), UsageError, "is empty"),
         (lambda r: r.memory_add("profile", "x" * 2_001), UsageError, "2,001 characters"),
-        (lambda r: r.memory_add("profile", None), UsageError, "no text"),
+        (lambda r: r.memory_add("profile", None), UsageError, "not a str"),
         (lambda r: r.memory_add("profile", "x", user_id=3), UsageError, "user_id"),
         (lambda r: r.memory_add("profile", "x", user_id="\udc00"), UsageError, "user_id"),
         (lambda r: r.memory_list(limit=0), UsageError, "limit"),
@@ -109,7 +109,7 @@ def test_a_full_memory_says_what_to_do() -> None:
     with DeepResearch(memory=Small()) as research:
         for number in range(2):
             research.memory_add("profile", f"Number {number}.")
-        with pytest.raises(MemoryFullError, match=r"2 entries.*Forget what"):
+        with pytest.raises(MemoryFullError, match=r"2 entries.*Delete outdated entries"):
             research.memory_add("profile", "One too many.")
         assert len(research.memory_list()) == 2
 
@@ -211,7 +211,7 @@ def test_a_memory_of_a_package_is_made_by_its_name_and_closed_with_the_engine(tm
     [
         ("sqlit", UnknownNameError, "Did you mean 'sqlite'"),
         ("lost", ConfigurationError, "cannot be loaded"),
-        ("odd", ConfigurationError, "is no memory"),
+        ("odd", ConfigurationError, "is not a Memory"),
     ],
 )
 def test_a_name_that_gives_no_memory_is_refused(name: str, error: type[Exception], words: str) -> None:
@@ -221,7 +221,7 @@ def test_a_name_that_gives_no_memory_is_refused(name: str, error: type[Exception
 
 
 def test_what_is_no_memory_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="is no memory"):
+    with pytest.raises(ConfigurationError, match="is not a Memory"):
         DeepResearch(memory=object())  # type: ignore[arg-type]
 
 

@@ -108,7 +108,7 @@ def test_a_record_that_cannot_be_written_is_told_before_anything_is_paid_for(tmp
     [
         (None, "cannot be read: No such file"),
         ("no json", "is not a file of JSON lines"),
-        ('{"key": "k"}\n', "Line 1 of the record record.jsonl is no recorded answer"),
+        ('{"key": "k"}\n', "Line 1 of the record record.jsonl is not a recorded answer"),
         ("[]\n", "Line 1"),
         ('{"key": "k", "call": {}, "reply": {"text": 1}}\n', "Line 1"),
         ('{"key": "k", "call": {}, "error": {"problem": "p"}}\n', "Line 1"),

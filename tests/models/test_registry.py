@@ -72,13 +72,13 @@ def test_an_address_with_a_password_does_not_show_it():
 )
 @pytest.mark.parametrize("service", ["ollama", "openai-compatible"])
 def test_an_address_holds_no_secret_since_it_is_shown_and_stored(service, url):
-    with pytest.raises(ConfigurationError, match="holds more than an address") as caught:
+    with pytest.raises(ConfigurationError, match="contains more than an address") as caught:
         make_model_provider(f"{service}:m@{url}")
     assert "hunter22" not in str(caught.value)
 
 
 def test_what_is_no_web_address_is_no_address():
-    with pytest.raises(ConfigurationError, match="is no http"):
+    with pytest.raises(ConfigurationError, match="is not an http"):
         make_model_provider("ollama:m@ftp://h")
 
 
@@ -130,7 +130,7 @@ def test_a_package_joins_with_a_service_through_an_entry_point(monkeypatch):
     [
         ("no_such_module:House", "cannot be loaded"),
         ("deep_research:NoSuchClass", "cannot be loaded"),
-        ("pathlib:Path", "gives no ModelProvider"),
+        ("pathlib:Path", "is not a ModelProvider"),
     ],
 )
 def test_a_service_that_cannot_be_loaded_is_one_line(monkeypatch, value, problem):

@@ -78,5 +78,5 @@ def test_every_write_is_refused_with_one_error(run: Any, packed: Path) -> None:
             lambda: store.enqueue_command(run[0], "cancel"),
             lambda: store.delete(run[0]),
         ):
-            with pytest.raises(StoreReadOnlyError, match="is an evidence pack, which is only read"):
+            with pytest.raises(StoreReadOnlyError, match="is an evidence pack, which is read-only"):
                 write()

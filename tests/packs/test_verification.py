@@ -133,7 +133,7 @@ def test_what_reads_a_damaged_pack_is_told(members: Members, tmp_path: Path) -> 
     name = f"texts/{sha256_hex(TEXT.encode())}"
     with open_pack(zipped(tmp_path / "a.zip", {**members, name: b"another"})) as run:
         assert run.result.report
-        with pytest.raises(DeepResearchError, match=r"is not as its manifest\.json has it"):
+        with pytest.raises(DeepResearchError, match=r"differs from its manifest\.json"):
             run.text(name.removeprefix("texts/"))
 
 

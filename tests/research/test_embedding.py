@@ -188,7 +188,7 @@ def test_an_engine_that_is_closed_refuses_to_work():
         lambda: asyncio.run(streamed()),
         lambda: engine.estimate(QUESTION),
     ):
-        with pytest.raises(UsageError, match=r"This engine is closed.* Make another one"):
+        with pytest.raises(UsageError, match=r"This engine is closed.* Create another engine"):
             work()
 
 

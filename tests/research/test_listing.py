@@ -89,7 +89,7 @@ def test_a_page_goes_on_after_a_run_or_its_id() -> None:
         ({"user": 7}, UsageError, "takes a str, got int"),
         ({"due_before": "today"}, UsageError, "takes a datetime, got str"),
         ({"limit": 0}, UsageError, "above 0"),
-        ({"after": "last"}, UsageError, "no run id"),
+        ({"after": "last"}, UsageError, "is not a run id"),
     ],
 )
 def test_what_is_no_filter_is_refused(filters: dict[str, Any], error: type[UsageError], said: str) -> None:

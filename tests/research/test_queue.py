@@ -70,7 +70,7 @@ def test_a_key_stands_for_one_question_of_one_user(store: Store, given: dict[str
     with engine(store) as client:
         run_id = client.submit(**first)
         if same is RepeatedKeyError:
-            with pytest.raises(RepeatedKeyError, match="asks something else") as refused:
+            with pytest.raises(RepeatedKeyError, match="with another question or other options") as refused:
                 client.submit(**{**first, **given})
             assert refused.value.data["research_id"] == run_id
         else:

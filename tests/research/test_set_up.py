@@ -405,7 +405,7 @@ def test_a_run_of_an_older_package_is_compared_with_nothing(make, docs, monkeypa
         assert (result.state.setup, result.notices) == (None, ())
         result = research.resume(run_id, setup="new")
         assert result.state.setup.reflection == "always"
-        assert "not known" in result.notices[0].message
+        assert "unknown" in result.notices[0].message
 
 
 def test_the_async_verb_does_the_same_and_wrong_words_are_refused(make, docs):

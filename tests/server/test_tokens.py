@@ -59,7 +59,7 @@ def test_a_file_that_others_may_read_or_that_is_broken_lets_nobody_in(path: Path
     good = path.read_text()
     for mode in (0o640, 0o604, 0o660):
         path.chmod(mode)
-        with pytest.raises(SettingsError, match="may be read or written by others"):
+        with pytest.raises(SettingsError, match="can be read or written by other users"):
             TokenFile(path)
         with pytest.raises(RequestRefused) as refused:
             file.user(token)
@@ -120,7 +120,7 @@ def test_the_command_prints_a_token_once(tmp_path: Path, capsys: pytest.CaptureF
 
     code, out, err = command("add", "alice", "--role", "runner", "--max-usd", "2.5", "--max-open-runs", "3")
     token = out.strip()
-    assert (code, "shown once" in err) == (0, True)
+    assert (code, "shown only once" in err) == (0, True)
     file = TokenFile(tmp_path / "tokens.jsonl")
     assert file.user(token) == User("alice", Role.RUNNER, 3, 2.5)
     code, out, _ = command("list")

@@ -85,7 +85,7 @@ def test_a_key_of_a_table_that_does_not_exist_is_refused_with_the_nearest() -> N
 
 @pytest.mark.parametrize("name", ["", "Notes", "9", "a b", "a-b", "a" * 21, "../x"])
 def test_a_name_begins_the_names_of_tools(name: str) -> None:
-    with pytest.raises(SettingsError, match="is no name of a server"):
+    with pytest.raises(SettingsError, match="is not a name for a server"):
         load({name: {"command": "a"}})
 
 

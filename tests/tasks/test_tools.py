@@ -258,11 +258,11 @@ def _tool(**more):
     [
         ([Glossary(), Glossary()], "two tools 'glossary'"),
         ([_tool(name="search")], "two tools 'search'"),
-        ([_tool(name="Not a name")], "no name of a tool"),
-        ([_tool(name="done")], "no name of a tool"),
-        ([_tool(read_only=False)], "says that it writes"),
-        ([_tool(arguments=dict)], "no pydantic model"),
-        ([object()], "is no tool"),
+        ([_tool(name="Not a name")], "is not a name for a tool"),
+        ([_tool(name="done")], "is not a name for a tool"),
+        ([_tool(read_only=False)], "declares that it writes"),
+        ([_tool(arguments=dict)], "are not a pydantic model"),
+        ([object()], "is not a Tool"),
     ],
     ids=["twice", "ours", "a name", "done", "writes", "arguments", "no tool"],
 )
@@ -297,7 +297,7 @@ def test_a_package_brings_a_tool_that_tasks_use(monkeypatch):
     [
         (_broken, [], "'glossary' cannot be loaded: .*no module named ledgers"),
         (lambda: Glossary, [Glossary()], "two tools 'glossary'"),
-        (lambda: dict, [], "is no tool"),
+        (lambda: dict, [], "is not a Tool"),
     ],
     ids=["broken", "twice", "no tool"],
 )
@@ -311,7 +311,7 @@ def test_a_tool_of_a_package_that_cannot_be_used_is_refused_in_one_line(monkeypa
 @pytest.mark.parametrize(
     ("sources", "said"),
     [
-        ({"Bad name": ScriptedSearch()}, "no name of a data source"),
+        ({"Bad name": ScriptedSearch()}, "is not a name for a data source"),
         ({"company_db": object()}, "no SearchProvider"),
     ],
     ids=["name", "provider"],

@@ -89,69 +89,77 @@ def best_passages(
     inquiry = parse_question(question)
     ranker, pool = ranker or default_ranker(), Pool(_without_copies(documents, inquiry))
     whole = _told(inquiry, pool, words, ranker)
-    asked = (
+    part_results = (
         {parts[0].id: whole}
         if len(parts) == 1
         else {p.id: _told(standing(p, question), pool, PART_WORDS, ranker, p) for p in parts}
     )
     if whole.found is not AnswerStatus.NOT_FOUND and all(
-        told.found is AnswerStatus.NOT_FOUND for told in asked.values()
+        result.found is AnswerStatus.NOT_FOUND for result in part_results.values()
     ):
         # Too little for any part is enough for all of them together: the part that it is rather of has it.
-        fitting = {part: told.view for part, told in asked.items() if told.fits}
+        fitting = {part: result.view for part, result in part_results.items() if result.fits}
         served = _served(whole.findings[0], fitting)
-        asked |= {served: replace(whole, sure=NEAR)} if served else {}  # partly, however sure the whole is
+        part_results |= (
+            {served: replace(whole, sure=NEAR)} if served else {}
+        )  # partly, however sure the whole is
     steered = {steer: _steered(steer, question, pool, ranker) for steer in steering}
     first = [
-        told.findings[0].model_copy(update={"part_id": part})
-        for part, told in asked.items()
-        if told.found is not AnswerStatus.NOT_FOUND
+        result.findings[0].model_copy(update={"part_id": part})
+        for part, result in part_results.items()
+        if result.found is not AnswerStatus.NOT_FOUND
     ]
-    further = [found for told in steered.values() for found in told[:1]]
-    sure = max([whole.sure, *([fmean(told.sure for told in asked.values())] if asked else [])])
+    further = [matches for result in steered.values() for matches in result[:1]]
+    sure = max(
+        [whole.sure, *([fmean(result.sure for result in part_results.values())] if part_results else [])]
+    )
     near = bool(first or further) or (not parts and sure >= NEAR)
-    found = whole.findings
+    matches = whole.findings
     if near and not (whole.view.inquiry.is_topic or whole.view.inquiry.subject):
         windows = [_finding(whole.view, w, w.score) for w in best_windows(whole.view, WINDOWS)]
-        found = _fused(found, windows, leads_with_window=sure < DOUBTFUL and len(asked) < 2)
-        first = [] if found[:1] == windows[:1] else first
-    kept = _distinct([*first, *further, *found]) if near else []
-    by_part = {part: told.view for part, told in asked.items()}
+        matches = _fused(matches, windows, leads_with_window=sure < DOUBTFUL and len(part_results) < 2)
+        first = [] if matches[:1] == windows[:1] else first
+    distinct = _distinct([*first, *further, *matches]) if near else []
+    by_part = {part: result.view for part, result in part_results.items()}
     findings = [
-        found.model_copy(
+        matches.model_copy(
             update={
                 "rank": rank,
                 "probability": round(sure, 4),
-                "part_id": found.part_id or _served(found, by_part),
+                "part_id": matches.part_id or _served(matches, by_part),
             }
         )
-        for rank, found in enumerate(kept)
+        for rank, matches in enumerate(distinct)
     ]
     return ChosenPassages(
-        findings, _verdicts(asked, findings), tuple(w for w, found in steered.items() if not found)
+        findings, _verdicts(part_results, findings), tuple(w for w, matches in steered.items() if not matches)
     )
 
 
 def _without_copies(documents: Sequence[Document], inquiry: ParsedQuestion) -> list[Document]:
     """Without those all of whose sentences another has: a copy would only take the room of what says something else. Of
     several alike that stays whose title has most of the question's words, or of its own."""
-    terms, asked = inquiry.words.terms, frozenset(inquiry.terms)
-    said = {
+    terms, question_terms = inquiry.words.terms, frozenset(inquiry.terms)
+    document_terms = {
         document.id: frozenset(" ".join(document.text[c.start : c.end].split()) for c in document.candidates)
         for document in documents
     }
-    if not any(said[one.id] <= said[other.id] for one, other in permutations(documents, 2)):
+    if not any(
+        document_terms[one.id] <= document_terms[other.id] for one, other in permutations(documents, 2)
+    ):
         return list(documents)
 
     def titled(document: Document) -> tuple[int, int]:
         title = frozenset(terms(document.title))
-        return len(asked & title), len(title.intersection(terms(" ".join(said[document.id]))))
+        return len(question_terms & title), len(
+            title.intersection(terms(" ".join(document_terms[document.id])))
+        )
 
-    kept: dict[str, frozenset[str]] = {}
+    originals: dict[str, frozenset[str]] = {}
     for document in sorted(documents, key=titled, reverse=True):
-        if not any(said[document.id] <= known for known in kept.values()):
-            kept[document.id] = said[document.id]
-    return [document for document in documents if document.id in kept]
+        if not any(document_terms[document.id] <= original for original in originals.values()):
+            originals[document.id] = document_terms[document.id]
+    return [document for document in documents if document.id in originals]
 
 
 def _fused(
@@ -173,20 +181,24 @@ def _fused(
 def _distinct(found: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:
     """Without passages that overlap with a better one. One that holds better ones whole takes the place of the first of
     them, but for the very best: that stands alone."""
-    kept: list[AnalyzedFinding] = []
+    distinct: list[AnalyzedFinding] = []
     for finding in found:
-        held = [n for n, known in enumerate(kept) if n and _holds(finding.quotes[0], known.quotes[0])]
+        contained = [
+            n for n, other in enumerate(distinct) if n and _holds(finding.quotes[0], other.quotes[0])
+        ]
         others = (
-            k for n, k in enumerate(kept) if n not in held and (n or _holds(k.quotes[0], finding.quotes[0]))
+            k
+            for n, k in enumerate(distinct)
+            if n not in contained and (n or _holds(k.quotes[0], finding.quotes[0]))
         )
-        if any(_overlap(finding.quotes[0], known.quotes[0]) for known in others):
+        if any(_overlap(finding.quotes[0], other.quotes[0]) for other in others):
             continue
-        if held:
-            kept[held[0]] = finding
-            kept = [known for n, known in enumerate(kept) if n not in held[1:]]
+        if contained:
+            distinct[contained[0]] = finding
+            distinct = [other for n, other in enumerate(distinct) if n not in contained[1:]]
         else:
-            kept.append(finding)
-    return kept
+            distinct.append(finding)
+    return distinct
 
 
 def _holds(one: AnalyzedQuote, other: AnalyzedQuote) -> bool:
@@ -206,13 +218,13 @@ def _overlap(one: AnalyzedQuote, other: AnalyzedQuote) -> bool:
 def _verdicts(asked: dict[str, _Told], findings: Sequence[AnalyzedFinding]) -> tuple[PartVerdict, ...]:
     """A part whose best passage is that of another as well names that one."""
     every: list[PartVerdict] = []
-    for part, told in asked.items():
+    for part, result in asked.items():
         own: list[str] = []
-        if told.found is not AnswerStatus.NOT_FOUND:
-            best = told.findings[0].quotes[0]
+        if result.found is not AnswerStatus.NOT_FOUND:
+            best = result.findings[0].quotes[0]
             of_it = [f for f in findings if f.part_id == part or _overlap(f.quotes[0], best)]
             own = [finding_id(f.content) for f in of_it]
-        every.append(PartVerdict(part_id=part, verdict=told.found, finding_ids=tuple(dict.fromkeys(own))))
+        every.append(PartVerdict(part_id=part, verdict=result.found, finding_ids=tuple(dict.fromkeys(own))))
     return tuple(every)
 
 
@@ -230,10 +242,10 @@ def _told(
 ) -> _Told:
     view = View(inquiry, pool)
     scores = ranker.scores(view)
-    chosen = choose(view, scores, SIGNAL_WORDS)
-    sure = ranker.probability(view, scores, chosen)
+    passages_ = choose(view, scores, SIGNAL_WORDS)
+    sure = ranker.probability(view, scores, passages_)
     best = passages(view, scores, words) if sure else []
-    every = [view.candidates[i] for i in chosen]
+    every = [view.candidates[i] for i in passages_]
     # As far as that shows in its form: something of the kind that the question expects.
     fitting = [
         c
@@ -259,9 +271,9 @@ def steering_passages(
     if not steering:
         return [], ()
     pool = Pool([_read(source) for source in sources])
-    found = {steer: _steered(steer, question, pool, ranker or default_ranker()) for steer in steering}
-    passages_ = _distinct(each for told in found.values() for each in told[:1])
-    return passages_, tuple(steer for steer, told in found.items() if not told)
+    by_steer = {steer: _steered(steer, question, pool, ranker or default_ranker()) for steer in steering}
+    passages_ = _distinct(each for matches in by_steer.values() for each in matches[:1])
+    return passages_, tuple(steer for steer, matches in by_steer.items() if not matches)
 
 
 def _steered(steer: str, question: str, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:
@@ -270,10 +282,10 @@ def _steered(steer: str, question: str, pool: Pool, ranker: Ranker) -> list[Anal
     new = {term for word in new_words(steer, question) for term in inquiry.words.terms(word)}
     if not new:
         return []
-    told = _told(
+    result = _told(
         parse_question(steering_query(steer, question, None), inquiry.language), pool, PART_WORDS, ranker
     )
-    return [f for f in told.findings if not new.isdisjoint(inquiry.words.terms(f.content))]
+    return [f for f in result.findings if not new.isdisjoint(inquiry.words.terms(f.content))]
 
 
 def _finding(view: View, passage: ChosenPassage, best: float) -> AnalyzedFinding:
@@ -281,7 +293,7 @@ def _finding(view: View, passage: ChosenPassage, best: float) -> AnalyzedFinding
     candidates = document.candidates[passage.first : passage.last + 1]
     led = leads(view, candidates[0])
     spans = [(candidates[0].start, candidates[-1].end), *((lead.start, lead.end) for lead in led)]
-    marked = [document.candidates[place] for place in passage.marked]
+    highlights = [document.candidates[place] for place in passage.marked]
     return AnalyzedFinding(
         content=_content(document, candidates, led) + (BREAKS_OFF if passage.breaks_off else ""),
         confidence=ConfidenceLevel.LOW,
@@ -291,7 +303,7 @@ def _finding(view: View, passage: ChosenPassage, best: float) -> AnalyzedFinding
             for start, end in spans
         ),
         relevance=round(exp(passage.score - best), 6),
-        marked=tuple(Span(start=c.start, end=c.end) for c in marked),
+        marked=tuple(Span(start=c.start, end=c.end) for c in highlights),
         heading=candidates[0].heading,
     )
 
@@ -300,17 +312,17 @@ def _content(document: Document, candidates: Sequence[Candidate], led: Sequence[
     """The passage on one line, a row with the headers of its columns, an item after the heading of its section and what
     announces its list, which may turn its sense."""
     text = document.text
-    told = readable(text, candidates[0].start, candidates[-1].end)
+    content = readable(text, candidates[0].start, candidates[-1].end)
     if candidates[0].kind is not BlockKind.ITEM:
-        return told
+        return content
     first, last = candidates[0].block, candidates[-1].block
     if led:  # a list that is not told whole says so
-        told = f"{BREAKS_OFF.strip()} {told}" if document.is_of_list(first - 1, first) else told
-        told += BREAKS_OFF if document.is_of_list(last + 1, first) else ""
+        content = f"{BREAKS_OFF.strip()} {content}" if document.is_of_list(first - 1, first) else content
+        content += BREAKS_OFF if document.is_of_list(last + 1, first) else ""
     section = candidates[0].heading.rpartition(STEP)[2]
     is_told = section in ("", document.title) or asks(section, 0, len(section))
     front = [] if is_told else [f"{section}:"]
-    return " ".join([*front, *(readable(text, lead.start, lead.end) for lead in reversed(led)), told])
+    return " ".join([*front, *(readable(text, lead.start, lead.end) for lead in reversed(led)), content])
 
 
 def _read(source: SourceText) -> Document:

@@ -96,16 +96,16 @@ class Ranked:
 def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) -> list[AnalyzedFinding]:
     """The findings in the order of what each adds; none when no source speaks of what is asked. Pure, but that it gives
     up when ``stop`` is set."""
-    asked = (handoff.original_query, *(s.query for s in handoff.sub_queries))
-    scanner = TermScanner(word for text in asked for word in content_words(text))
-    found: list[PassageTerms] = []
+    requests = (handoff.original_query, *(s.query for s in handoff.sub_queries))
+    scanner = TermScanner(word for text in requests for word in content_words(text))
+    passages: list[PassageTerms] = []
     for place, source in enumerate(handoff.sources):
         if stop is not None and stop.is_set():
             return []
-        found += scan(source.content, place, scanner)
+        passages += scan(source.content, place, scanner)
     texts = [source.content for source in handoff.sources]
     titles = [source.title for source in handoff.sources]
-    rank = ranked(handoff.original_query, found, texts, titles)
+    rank = ranked(handoff.original_query, passages, texts, titles)
     if not _speaks(rank):
         return []
     likely = belonging(rank, titles)
@@ -114,22 +114,24 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
     every = rank.asked.keys() | rank.learned.keys()
     alone = {t: ASKED * rank.asked.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0) for t in every}
     together = pairs(handoff.original_query, rank.asked)
-    told: list[tuple[int, Span, str]] = []
+    statements: list[tuple[int, Span, str]] = []
     candidates: list[Candidate] = []
     for passage in chain.from_iterable(near.values()):
         for span, content in _statements(texts[passage.source], passage):
-            told.append((passage.source, span, content))
+            statements.append((passage.source, span, content))
             terms = with_pairs(stems_of(content), together.keys())
             candidates.append(
                 Candidate(passage.source, terms, unspaced.size(content), likely[passage.source])
             )
     weights = {t: (1.0 - PAIRED) * w for t, w in alone.items()} | {t: PAIRED * w for t, w in together.items()}
-    said = Counter(
+    term_counts = Counter(
         term for f in handoff.findings for term in with_pairs(stems_of(f.content), together.keys())
     )
-    places = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
-    known = 1 + len(handoff.findings)  # those of later rounds come after these
-    return [_finding(handoff, *told[place], round(1 / n, 6)) for n, place in enumerate(places, known)]
+    places = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=term_counts)
+    first_number = 1 + len(handoff.findings)  # those of later rounds come after these
+    return [
+        _finding(handoff, *statements[place], round(1 / n, 6)) for n, place in enumerate(places, first_number)
+    ]
 
 
 def _speaks(rank: Ranked) -> bool:
@@ -144,10 +146,10 @@ def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
     if not has_capitals(text):
         spans = (piece for span in spans for piece in at_marks(text, *span))
     for start, end in spans:
-        said = text[start:end]
-        whole = said[-1] in _ENDS and " | " not in said and not said.startswith("#")
+        passage_text = text[start:end]
+        whole = passage_text[-1] in _ENDS and " | " not in passage_text and not passage_text.startswith("#")
         if whole:
-            content = readable(said)
+            content = readable(passage_text)
             if MIN_WORDS <= unspaced.size(content) <= MAX_WORDS:
                 yield Span(start=start, end=end), content
 
@@ -171,29 +173,33 @@ def ranked(
 ) -> Ranked:
     """The best passages for a request, best first. ``found`` are those with any of its words, ``texts`` and
     ``titles`` the sources they are places of."""
-    asked = Counter(content_stems(request))
-    named = [Counter(content_stems(title)) if title else Counter[str]() for title in titles]
+    request_stems = Counter(content_stems(request))
+    title_stems = [Counter(content_stems(title)) if title else Counter[str]() for title in titles]
     rough = [
-        (passage, Counter({t: n for t, n in passage.terms.items() if t in asked}) + named[passage.source])
+        (
+            passage,
+            Counter({t: n for t, n in passage.terms.items() if t in request_stems})
+            + title_stems[passage.source],
+        )
         for passage in found
     ]
     # How often each word is asked for times how rare it is, as shares of one.
     holding = Counter(term for _, counts in rough for term in counts)
-    weights = _shares({t: n * inverse_frequency(len(rough), holding[t]) for t, n in asked.items()})
+    weights = _shares({t: n * inverse_frequency(len(rough), holding[t]) for t, n in request_stems.items()})
     usual = sum(p.span.end - p.span.start for p in found) / max(1, len(found)) / _LETTERS
     rough.sort(
         key=lambda item: (-_score(item[0].span, item[1], weights, usual), item[0].source, item[0].span.start)
     )
-    read = [(p, _counts(texts[p.source], p.span) + named[p.source]) for p, _ in rough[:RESCORED]]
+    read = [(p, _counts(texts[p.source], p.span) + title_stems[p.source]) for p, _ in rough[:RESCORED]]
     learned = _learned(read, weights, usual)
     mixed = dict(weights)
     for term, weight in learned.items():
         mixed[term] = mixed.get(term, 0.0) + weight
-    scored = [(_score(p.span, counts, mixed, usual), p, counts) for p, counts in read]
-    scored.sort(key=lambda item: (-item[0], item[1].source, item[1].span.start))
-    best = scored[0][0] if scored else 1.0
+    scores = [(_score(p.span, counts, mixed, usual), p, counts) for p, counts in read]
+    scores.sort(key=lambda item: (-item[0], item[1].source, item[1].span.start))
+    best = scores[0][0] if scores else 1.0
     return Ranked(
-        [Scored(p.source, p.span, score / best if best else 0.0, counts) for score, p, counts in scored],
+        [Scored(p.source, p.span, score / best if best else 0.0, counts) for score, p, counts in scores],
         asked=weights,
         learned=learned,
     )
@@ -217,10 +223,10 @@ def _learned(
 def _score(span: Span, counts: Mapping[str, int], weights: Mapping[str, float], usual: float) -> float:
     length = (span.end - span.start) / _LETTERS
     norm = _K1 * (1.0 - _B + _B * length / max(usual, 1.0))
-    held = counts if len(counts) < len(weights) else weights
+    smaller = counts if len(counts) < len(weights) else weights
     return sum(
         weights[t] * counts[t] * (_K1 + 1.0) / (counts[t] + norm)
-        for t in held
+        for t in smaller
         if t in weights and t in counts
     )
 
@@ -236,11 +242,11 @@ def _counts(text: str, span: Span) -> Counter[str]:
 
 def _by_source(passages: Iterable[Scored], most: int) -> dict[int, list[Scored]]:
     """The passages of the ``most`` best sources, a few of each, best first."""
-    found: dict[int, list[Scored]] = {}
+    by_source: dict[int, list[Scored]] = {}
     for passage in passages:
-        if passage.source in found or len(found) < most:
-            found.setdefault(passage.source, []).append(passage)
-    return found
+        if passage.source in by_source or len(by_source) < most:
+            by_source.setdefault(passage.source, []).append(passage)
+    return by_source
 
 
 def belonging(rank: Ranked, titles: Sequence[str]) -> dict[int, float]:
@@ -281,7 +287,7 @@ def _company(vectors: Mapping[int, Mapping[str, float]], scores: Mapping[int, fl
     for source, vector in vectors.items():
         for term, weight in vector.items():
             holding[term].append((source, weight))
-    found: dict[int, float] = {}
+    totals: dict[int, float] = {}
     for source, vector in vectors.items():
         like: dict[int, float] = defaultdict(float)
         for term, weight in vector.items():
@@ -290,8 +296,8 @@ def _company(vectors: Mapping[int, Mapping[str, float]], scores: Mapping[int, fl
         like.pop(source, None)
         nearest = heapq.nlargest(KIN, ((alike, -other) for other, alike in like.items()))
         total = sum(alike for alike, _ in nearest)
-        found[source] = sum(alike * scores[-other] for alike, other in nearest) / total if total else 0.0
-    return found
+        totals[source] = sum(alike * scores[-other] for alike, other in nearest) / total if total else 0.0
+    return totals
 
 
 def _vectors(read: Mapping[int, Mapping[str, int]]) -> dict[int, dict[str, float]]:
@@ -305,9 +311,9 @@ def _vectors(read: Mapping[int, Mapping[str, int]]) -> dict[int, dict[str, float
             for term, count in counts.items()
             if holding[term] > 1
         ]
-        kept = heapq.nlargest(TELLING, weighed)
-        length = math.sqrt(math.fsum(weight * weight for weight, _ in kept)) or 1.0
-        vectors[source] = {term: weight / length for weight, term in kept}
+        strongest = heapq.nlargest(TELLING, weighed)
+        length = math.sqrt(math.fsum(weight * weight for weight, _ in strongest)) or 1.0
+        vectors[source] = {term: weight / length for weight, term in strongest}
     return vectors
 
 
@@ -331,12 +337,12 @@ def chosen(
 ) -> list[int]:
     """The places of candidates in the order of what each adds, up to ``room`` words; ``said`` are words that stand
     already."""
-    heard: Counter[str] = Counter(said or {})
+    repeats: Counter[str] = Counter(said or {})
     sources: Counter[int] = Counter()
 
     def value(candidate: Candidate) -> float:
         # Exact, so that the order of a set does not matter.
-        gain = math.fsum(weights[t] * AGAIN ** heard[t] for t in candidate.terms if t in weights)
+        gain = math.fsum(weights[t] * AGAIN ** repeats[t] for t in candidate.terms if t in weights)
         if not sources[candidate.source]:
             gain += FIRST - ASTRAY * (1.0 - candidate.belongs)
         return gain / math.sqrt(candidate.words)
@@ -348,13 +354,13 @@ def chosen(
     # must be looked at again.
     queue = [(-value(c), place) for place, c in enumerate(candidates)]
     heapq.heapify(queue)
-    done: set[int] = set()
-    taken: list[int] = []
-    used = 0
+    visited: set[int] = set()
+    selection: list[int] = []
+    words_used = 0
     while queue:
         _, place = heapq.heappop(queue)
         candidate = candidates[place]
-        if place in done or used + candidate.words > room or sources[candidate.source] >= per_source:
+        if place in visited or words_used + candidate.words > room or sources[candidate.source] >= per_source:
             continue
         now = value(candidate)
         if queue and now < -queue[0][0]:
@@ -362,30 +368,32 @@ def chosen(
             continue
         if now <= 0.0:
             break
-        taken.append(place)
-        done.add(place)
-        used += candidate.words
+        selection.append(place)
+        visited.add(place)
+        words_used += candidate.words
         sources[candidate.source] += 1
-        heard.update(candidate.terms)
+        repeats.update(candidate.terms)
         if sources[candidate.source] == 1:
             for other in of_source[candidate.source]:
-                if other not in done:
+                if other not in visited:
                     heapq.heappush(queue, (-value(candidates[other]), other))
-    return taken
+    return selection
 
 
 def pairs(request: str, weights: Mapping[str, float]) -> dict[str, float]:
     """The words that a request uses near each other, for a sentence that has both speaks of the same thing sooner than
     two with one each: pairs of stems, joined by a space in the order of the alphabet, as shares of one."""
-    found: dict[str, float] = defaultdict(float)
+    pair_weights: dict[str, float] = defaultdict(float)
     for span in sentences(request):
         stems = content_stems(request[span.start : span.end])
         for place, one in enumerate(stems):
             for other in stems[place + 1 : place + 1 + PAIR_REACH]:
                 if one != other:
-                    found[joined(one, other)] += math.sqrt(weights.get(one, 0.0) * weights.get(other, 0.0))
-    total = math.fsum(found.values()) or 1.0
-    return {pair: weight / total for pair, weight in found.items()}
+                    pair_weights[joined(one, other)] += math.sqrt(
+                        weights.get(one, 0.0) * weights.get(other, 0.0)
+                    )
+    total = math.fsum(pair_weights.values()) or 1.0
+    return {pair: weight / total for pair, weight in pair_weights.items()}
 
 
 def joined(one: str, other: str) -> str:
@@ -394,5 +402,5 @@ def joined(one: str, other: str) -> str:
 
 def with_pairs(terms: AbstractSet[str], wanted: AbstractSet[str]) -> set[str]:
     """The terms, and the wanted pairs of which both are among them."""
-    held = {pair for pair in wanted if all(term in terms for term in pair.split(" "))}
-    return held | terms
+    present = {pair for pair in wanted if all(term in terms for term in pair.split(" "))}
+    return present | terms

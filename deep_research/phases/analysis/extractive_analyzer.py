@@ -78,23 +78,23 @@ class ExtractiveAnalyzer:
         """What all sources together say: their order and what to ask next, and of all their passages the best."""
         trails = _follow_sources(handoff)
         if parse_question(handoff.original_query).is_broad:
-            found, left = steering_passages(
+            steering_findings, left = steering_passages(
                 handoff.original_query, _steering(handoff), handoff.whole, self._ranker
             )
-            looked = survey(handoff, trails).model_copy(update={"findings": tuple(found)})
+            looked = survey(handoff, trails).model_copy(update={"findings": tuple(steering_findings)})
             return _with_unfollowed(looked, handoff, left)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
-        chosen = _chosen(handoff, order, handoff.words, self._ranker, stop)
-        if not chosen.findings:  # what earlier rounds chose is what comes nearest
-            looked = survey(handoff, trails, verdicts=_as_it_stands(chosen.verdicts, handoff))
-            return _with_unfollowed(looked, handoff, chosen.idle)
-        looked = survey(handoff, trails, chosen.findings, chosen.verdicts).model_copy(
+        selection = _chosen(handoff, order, handoff.words, self._ranker, stop)
+        if not selection.findings:  # what earlier rounds chose is what comes nearest
+            looked = survey(handoff, trails, verdicts=_as_it_stands(selection.verdicts, handoff))
+            return _with_unfollowed(looked, handoff, selection.idle)
+        looked = survey(handoff, trails, selection.findings, selection.verdicts).model_copy(
             update={
-                "findings": tuple(chosen.findings),
+                "findings": tuple(selection.findings),
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
             }
         )
-        return _with_unfollowed(looked, handoff, chosen.idle)
+        return _with_unfollowed(looked, handoff, selection.idle)
 
 
 async def _stoppable(work: Callable[[threading.Event], T]) -> T:
@@ -160,8 +160,8 @@ def _as_it_stands(verdicts: Sequence[PartVerdict], handoff: SurveyInput) -> tupl
 def _with_unfollowed(looked: SurveyOutput, handoff: SurveyInput, idle: Sequence[str]) -> SurveyOutput:
     """With the gaps of steers for which there is a passage, and those for which there is none; not where a cap did not
     allow their search: that is told."""
-    done = {gap_id(gap_of(steer)) for steer in _steering(handoff) if steer not in idle}
-    filled = (gap.id for gap in handoff.gaps if not gap.addressed and gap.id in done)
+    followed_gaps = {gap_id(gap_of(steer)) for steer in _steering(handoff) if steer not in idle}
+    filled = (gap.id for gap in handoff.gaps if not gap.addressed and gap.id in followed_gaps)
     waiting = {s.rationale for s in handoff.sub_queries if s.status is SubQueryStatus.PENDING}
     return looked.model_copy(
         update={
@@ -180,21 +180,21 @@ def survey(
     """What all sources together say. An analyzer that chooses among all of them follows their ``trails`` first, and gives
     the ``findings`` that it chose in place of those that stand, with its ``verdicts`` on the parts. Pure."""
     trails = trails or _follow_sources(handoff)
-    found = handoff.findings if findings is None else findings
+    all_findings = handoff.findings if findings is None else findings
     inquiry = parse_question(handoff.original_query)
     queries = _follow_ups(trails, handoff)
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
-    broad = found and (inquiry.is_broad or inquiry.subject)
+    broad = all_findings and (inquiry.is_broad or inquiry.subject)
     # What asks nothing, as a claim does, is told in one place or nowhere: where its names lead, other subjects are.
     asks = bool(inquiry.expects) or "?" in inquiry.text
     searching = asks and trails.held < SETTLED
-    answered = all(verdict.verdict is not AnswerStatus.NOT_FOUND for verdict in verdicts)
-    missing = () if broad else _gaps(handoff, inquiry, queries if searching else (), answered=answered)
+    is_answered = all(verdict.verdict is not AnswerStatus.NOT_FOUND for verdict in verdicts)
+    missing = () if broad else _gaps(handoff, inquiry, queries if searching else (), answered=is_answered)
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=missing,
         addressed_gap_ids=() if handoff.read_by_model else _addressed(missing, handoff.gaps),
-        follow_ups=queries if not broad and (missing or not answered) else (),
+        follow_ups=queries if not broad and (missing or not is_answered) else (),
         completeness=round(min(1.0, trails.held), 4),
         verdicts=tuple(verdicts),
     )
@@ -241,8 +241,8 @@ def _items(sources: Sequence[SourceText], sub_queries: Iterable[SubQuery]) -> li
 
 def _mentions(sources: Sequence[SourceText]) -> list[tuple[Mention, ...]]:
     """The names in texts of which no provider knows how telling they are: rarer among these texts, more telling."""
-    named = [dict.fromkeys(name for _, name in runs(source.content)) for source in sources]
-    holding = Counter(name for names in named for name in names)
+    names_of = [dict.fromkeys(name for _, name in runs(source.content)) for source in sources]
+    holding = Counter(name for names in names_of for name in names)
     return [
         tuple(
             sorted(
@@ -250,17 +250,17 @@ def _mentions(sources: Sequence[SourceText]) -> list[tuple[Mention, ...]]:
                 key=lambda mention: (-mention.weight, mention.name),
             )[:MENTIONS]
         )
-        for names in named
+        for names in names_of
     ]
 
 
 def _follow_ups(trails: Trails, handoff: SurveyInput) -> tuple[str, ...]:
     """The best leads as queries, fewer in later rounds. Nothing is asked twice."""
-    known = {key(s.query) for s in handoff.sub_queries}
+    query_keys = {key(s.query) for s in handoff.sub_queries}
     fresh: dict[str, str] = {}
     for lead in trails.leads:
         fresh.setdefault(key(lead.query), lead.query)
-    queries = [query for wanted, query in fresh.items() if wanted and wanted not in known]
+    queries = [query for query_key, query in fresh.items() if query_key and query_key not in query_keys]
     return tuple(queries[: min(LATER if handoff.iteration > 1 else handoff.follow_ups, handoff.follow_ups)])
 
 
@@ -281,15 +281,21 @@ def _unknown(handoff: SurveyInput, inquiry: ParsedQuestion) -> list[str]:
     names = question_names(handoff.original_query, handoff.first_look or FirstLook())
     keys = reader(inquiry.language).keys
     texts = {s.id: f"{s.title}\n{s.content}" for s in (*handoff.sources, *handoff.whole)}
-    held = frozenset[str]().union(*map(keys, texts.values()))
-    lacking = {mention.name: keys(mention.name) - held for mention in names}
-    asked = frozenset[str]().union(*lacking.values())
-    written = AskedWords(asked, asked, inquiry.words, inquiry.text, [held]).among(held) if asked else asked
-    unknown = [name for name, missing in lacking.items() if not missing <= written]
+    source_keys = frozenset[str]().union(*map(keys, texts.values()))
+    lacking = {mention.name: keys(mention.name) - source_keys for mention in names}
+    question_keys = frozenset[str]().union(*lacking.values())
+    spellings = (
+        AskedWords(question_keys, question_keys, inquiry.words, inquiry.text, [source_keys]).among(
+            source_keys
+        )
+        if question_keys
+        else question_keys
+    )
+    unknown = [name for name, missing in lacking.items() if not missing <= spellings]
     short = [n for n in unknown if not any(f" {o} " in f" {n} " for o in unknown if o != n)]
     return spelled(handoff.original_query, *sorted(short, key=key(handoff.original_query).find))
 
 
 def _either(names: Sequence[str]) -> str:
-    quoted = [f"“{name}”" for name in names]
-    return f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]
+    quotations = [f"“{name}”" for name in names]
+    return f"{', '.join(quotations[:-1])} or {quotations[-1]}" if len(quotations) > 1 else quotations[0]

@@ -122,7 +122,7 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
     if not handoff.findings:
         return looked
     try:
-        merged, message = await asked(model, SYSTEM, MOST_OUTPUT, Merge, lambda room: _Asked(handoff, room))
+        answer, message = await asked(model, SYSTEM, MOST_OUTPUT, Merge, lambda room: _Asked(handoff, room))
     except BudgetError as error:
         if not error.data.get("share"):
             raise
@@ -131,7 +131,7 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
         if is_outage(error):
             raise
         return looked
-    return _merged(merged, message, handoff, looked, model.name)
+    return _merged(answer, message, handoff, looked, model.name)
 
 
 class _Asked(Message):
@@ -155,14 +155,14 @@ class _Asked(Message):
         self.sources = Aliases("S", [s.id for s in sources])
         self._material("sources", self.sources, map(_about, sources), OF_SOURCES, COMPARED)
         self.named = Aliases("F", [f.id for f in findings])
-        told = (f"{f.content}{self._carried(f)}" for f in findings)
-        self._material("findings", self.named, told, OF_FINDINGS, COMPARED)
+        finding_lines = (f"{f.content}{self._carried(f)}" for f in findings)
+        self._material("findings", self.named, finding_lines, OF_FINDINGS, COMPARED)
         names = self.named.names
-        known = [
+        gap_lines = [
             f"{', '.join(names[i] for i in c.finding_ids if i in names)}: {one_line(c.description)}"
             for c in handoff.contradictions
         ]
-        self.listing("", "contradictions that are known", known, OF_CONTRADICTIONS, COMPARED)
+        self.listing("", "contradictions that are known", gap_lines, OF_CONTRADICTIONS, COMPARED)
         open_gaps = [gap for gap in handoff.gaps if not gap.addressed]
         self.gaps = Aliases("G", [g.id for g in open_gaps])
         if open_gaps:
@@ -181,10 +181,10 @@ class _Asked(Message):
             self.add(f"No further searches will be made. {manner(handoff)}")
 
     def _material(self, label: str, aliases: Aliases, texts: Iterable[str], share: float, what: str) -> None:
-        named = [
+        source_lines = [
             f"{name}: {one_line(text)}" for name, text in zip(aliases.names.values(), texts, strict=True)
         ]
-        self.material(label, "\n".join(self.lines(named, share, what)))
+        self.material(label, "\n".join(self.lines(source_lines, share, what)))
 
     def _carried(self, finding: Finding) -> str:
         names = [self.sources.names[i] for i in finding.source_ids if i in self.sources.names]
@@ -208,25 +208,25 @@ def _merged(
     merged: Merge, asked: _Asked, handoff: SurveyInput, looked: SurveyOutput, by: str
 ) -> SurveyOutput:
     by_id = {f.id: f for f in handoff.findings}
-    joined, dropped, taken = [], [], set[str]()
+    unions, dropped, merged_ids = [], [], set[str]()
     for group in merged.same:
-        members = [by_id[i] for i in asked.named.all(group) if i not in taken]
+        members = [by_id[i] for i in asked.named.all(group) if i not in merged_ids]
         fresh = [f for f in members if _says_no_more(f, than=members[0])]
-        taken |= {finding.id for finding in fresh}
+        merged_ids |= {finding.id for finding in fresh}
         if len(fresh) > 1:
-            joined.append(_one(fresh))
+            unions.append(_one(fresh))
             dropped += [finding.id for finding in fresh[1:]]
-    settled = list(asked.gaps.all(merged.filled_gaps))
+    filled_gaps = list(asked.gaps.all(merged.filled_gaps))
     for group in merged.same_gaps:
-        settled += [i for i in asked.gaps.all(group)[1:] if i not in settled]
+        filled_gaps += [i for i in asked.gaps.all(group)[1:] if i not in filled_gaps]
     return looked.model_copy(
         update={
-            "findings": tuple(joined),
+            "findings": tuple(unions),
             "dropped": tuple(dropped),
             "contradictions": contradictions_of(merged.contradictions, asked.named, asked.sources, by),
             "gaps": gaps_of(merged.gaps, asked.parts),
             "own_searches": True,
-            "addressed_gap_ids": tuple(settled),
+            "addressed_gap_ids": tuple(filled_gaps),
             "completeness": merged.completeness,
             "follow_ups": tuple(query for query in merged.suggested_queries if query.strip())[
                 : handoff.follow_ups
@@ -241,8 +241,8 @@ def _says_no_more(finding: Finding, *, than: Finding) -> bool:
     """Whatever a model says, figures do not get lost, a denial is not what it denies, and there are words in common: a
     page may ask for anything to be taken for the same."""
     one, other = finding.content, than.content
-    said, also = set(content_stems(one)), set(content_stems(other))
-    are_near = len(said & also) >= IN_COMMON * min(len(said), len(also))
+    stems, also = set(content_stems(one)), set(content_stems(other))
+    are_near = len(stems & also) >= IN_COMMON * min(len(stems), len(also))
     return are_near and numbers(one) <= numbers(other) and denies(one) is denies(other)
 
 
@@ -281,23 +281,23 @@ def contradictions_of(
     told: Iterable[NewContradiction], findings: Aliases, sources: Aliases, by: str
 ) -> tuple[AnalyzedContradiction, ...]:
     """Those with two sides at least that name what was given."""
-    made = []
+    contradictions = []
     for item in list(told)[:MOST_CONTRADICTIONS]:
         stances = [stance for side in item.sides if (stance := _stance(side, findings, sources)) is not None]
         if len(stances) > 1:
-            made.append(
+            contradictions.append(
                 AnalyzedContradiction(
                     stances=tuple(stances), differs=Difference(item.differs), of=item.of, by=by
                 )
             )
-    return tuple(made)
+    return tuple(contradictions)
 
 
 def _stance(side: NewSide, findings: Aliases, sources: Aliases) -> AnalyzedStance | None:
     of_finding = side.name.strip(" [](").upper().startswith(findings.letter) or side.name in findings.ids
-    known = (findings if of_finding else sources).id(side.name)
-    if known is None:
+    side_id = (findings if of_finding else sources).id(side.name)
+    if side_id is None:
         return None
     return AnalyzedStance(
-        finding_id=known if of_finding else None, source_id=None if of_finding else known, says=side.says
+        finding_id=side_id if of_finding else None, source_id=None if of_finding else side_id, says=side.says
     )

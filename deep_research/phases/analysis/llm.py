@@ -213,38 +213,40 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
     brief(message, handoff.research_brief)
     if len(handoff.parts) > 1:
         names = Aliases("P", [part.id for part in handoff.parts]).names
-        asked = [f"{names[part.id]}: {one_line(part.text)}" for part in handoff.parts]
+        part_lines = [f"{names[part.id]}: {one_line(part.text)}" for part in handoff.parts]
         heading = "The parts of the question; say of each finding and gap which it serves:"
-        message.listing(heading, "parts", asked, OF_BESIDE, "the parts of the question", bullet="")
+        message.listing(heading, "parts", part_lines, OF_BESIDE, "the parts of the question", bullet="")
     names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
     why = [f" ({one_line(s.rationale)})" if s.rationale else "" for s in handoff.sub_queries]
-    named = [f"{names[s.id]}: {one_line(s.query)}{w}" for s, w in zip(handoff.sub_queries, why, strict=True)]
-    if searches := message.lines(named, OF_BESIDE, "the searches"):
+    query_lines = [
+        f"{names[s.id]}: {one_line(s.query)}{w}" for s, w in zip(handoff.sub_queries, why, strict=True)
+    ]
+    if searches := message.lines(query_lines, OF_BESIDE, "the searches"):
         message.add(f"What was searched for, and why:\n{listed(searches)}")
     names = Aliases("G", [g.id for g in handoff.open_gaps]).names
     gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
     heading = "Earlier gaps; say which of them these sources fill:"
     message.listing(heading, "gaps", gaps, OF_BESIDE, "earlier gaps", bullet="")
     names = Aliases("F", [f.id for f in handoff.findings]).names
-    known = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
+    finding_lines = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
     heading = (
         "Known from earlier rounds; write it again only where these sources carry it too or contradict it:"
     )
-    message.listing(heading, "known", known, OF_BESIDE, "earlier findings")
+    message.listing(heading, "known", finding_lines, OF_BESIDE, "earlier findings")
     return message
 
 
 def _found_by(handoff: AnalyzerInput) -> dict[str, list[str]]:
     """The names of the searches that found each source."""
     names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
-    found: dict[str, list[str]] = {}
+    queries: dict[str, list[str]] = {}
     for search in handoff.sub_queries:
         for source_id in search.source_ids:
-            found.setdefault(source_id, []).append(names[search.id])
+            queries.setdefault(source_id, []).append(names[search.id])
     for source in handoff.sources:
         if source.sub_query_id in names:
-            found.setdefault(source.id, [names[source.sub_query_id]])
-    return found
+            queries.setdefault(source.id, [names[source.sub_query_id]])
+    return queries
 
 
 def _head(source: SourceText, found_by: Sequence[str]) -> str:
@@ -259,7 +261,7 @@ def _head(source: SourceText, found_by: Sequence[str]) -> str:
 
 
 def _output(reading: Reading, handoff: AnalyzerInput, by: str) -> AnalyzerOutput:
-    known = Aliases("F", [f.id for f in handoff.findings])
+    aliases = Aliases("F", [f.id for f in handoff.findings])
     sources = Aliases("S", [s.id for s in handoff.sources])
     gaps = Aliases("G", [g.id for g in handoff.open_gaps])
     parts = Aliases("P", [part.id for part in handoff.parts])
@@ -292,7 +294,7 @@ def _output(reading: Reading, handoff: AnalyzerInput, by: str) -> AnalyzerOutput
     return AnalyzerOutput(
         findings=tuple(findings),
         gaps=gaps_of(reading.gaps, parts) if handoff.names_gaps else (),
-        contradictions=contradictions_of(reading.contradictions, known, sources, by),
+        contradictions=contradictions_of(reading.contradictions, aliases, sources, by),
         quality_updates=tuple(
             QualityUpdate(source_id=source_id, quality=SourceQuality(quality))
             for source_id, quality in opinions
@@ -300,6 +302,6 @@ def _output(reading: Reading, handoff: AnalyzerInput, by: str) -> AnalyzerOutput
         ),
         irrelevant_ids=tuple(source_id for source_id, quality in opinions if quality == IRRELEVANT),
         addressed_gap_ids=gaps.all(reading.addressed_gap_ids),
-        unknown=known.unknown + sources.unknown + gaps.unknown + parts.unknown,
+        unknown=aliases.unknown + sources.unknown + gaps.unknown + parts.unknown,
         quoted=True,
     )

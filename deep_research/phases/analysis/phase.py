@@ -109,8 +109,8 @@ def validate_analysis(state: DeepResearchState) -> ValidationResult:
         issues.append("Only one finding speaks to the question.")
     if count and not strong:
         issues.append("No finding is of high confidence.")
-    cited = {source_id for f in state.findings for source_id in f.source_ids}
-    share = len(cited) / max(1, len(state.sources) - len(state.passed_over))
+    cited_ids = {source_id for f in state.findings for source_id in f.source_ids}
+    share = len(cited_ids) / max(1, len(state.sources) - len(state.passed_over))
     if share < MIN_COVERAGE:
         issues.append(f"Findings cite only {share:.0%} of the sources.")
     return judged(blocking, issues, count * 2.0 + strong)
@@ -139,7 +139,7 @@ class AnalysisPhase(Phase):
         if state.phase_done:
             return
         texts = Texts(journal, self.limits.batch_bytes)
-        taken = await self._take_tasks(texts, models)
+        task_events = await self._take_tasks(texts, models)
         state = journal.state
         read_on = state.reading.read_on if state.reading is not None else frozenset()
         earlier = (state.analyzed - state.analyzed_now) | read_on
@@ -158,8 +158,8 @@ class AnalysisPhase(Phase):
         left = [*await self._dropped(plan, journal.state, texts), *left_out(plan, journal.state)]
         # What was found in earlier rounds, or before a retry, was not read together with this.
         # Each task's findings are a reading of their own; gaps are named when all of them are put together.
-        readings = max(total + taken + bool(earlier), 2 * bool(taken))
-        await self._weigh(journal.state, total + taken, readings, texts, models, left)
+        readings = max(total + task_events + bool(earlier), 2 * bool(task_events))
+        await self._weigh(journal.state, total + task_events, readings, texts, models, left)
 
     async def _take_tasks(self, texts: Texts, models: RunModels | None) -> int:
         """What tasks found becomes findings, a unit for each task; of how many that was in this iteration."""
@@ -168,12 +168,14 @@ class AnalysisPhase(Phase):
             by_id = {s.id: s for s in state.sources}
             sub_query = next(s for s in state.sub_queries if s.id == stands.task.sub_query_id)
             sources = [by_id[i] for i in sorted(stands.quoted_source_ids) if i in by_id]
-            known = await texts.of(sources)
-            size = sum(map(len, known.values())) // TEXT_UNIT
-            given = tuple(with_text(source, known[source.id]) for source in sources)
-            told = self._told(state).model_copy(update={"sources": given})
-            answer, asked = await self._quoted(as_answer(stands, sub_query), told, texts.journal, models)
-            event = await off_loop(size, analyzed, answer, told, sources, known, state, asked)
+            contents = await texts.of(sources)
+            size = sum(map(len, contents.values())) // TEXT_UNIT
+            source_texts = tuple(with_text(source, contents[source.id]) for source in sources)
+            handoff = self._told(state).model_copy(update={"sources": source_texts})
+            answer, requote_usage = await self._quoted(
+                as_answer(stands, sub_query), handoff, texts.journal, models
+            )
+            event = await off_loop(size, analyzed, answer, handoff, sources, contents, state, requote_usage)
             await texts.journal.record(event.model_copy(update={"task_ids": (stands.task.id,)}))
         return taken_now(texts.journal.state)
 
@@ -192,18 +194,18 @@ class AnalysisPhase(Phase):
             return whole(sources, self.spec.batch_bytes or self.limits.batch_bytes), Counter()
         if not sources and not known and state.reading is None:
             return ReadingPlan(), Counter()
-        told = self._told(state)
+        handoff = self._told(state)
         counter = await counter_of(self._model(models))
         if state.reading is not None:
             return state.reading, counter
         planning = Planning(
-            room=await self.ask(ROOM_FOR_SOURCES, told, models),
+            room=await self.ask(ROOM_FOR_SOURCES, handoff, models),
             counter=counter,
             models=models,
             shortens=models is not None and self._shortens(models),
             decide=partial(self._decide, models),
         )
-        plan, notes = await planning.plan(sources, known, state, told, texts)
+        plan, notes = await planning.plan(sources, known, state, handoff, texts)
         await texts.journal.record(ReadingPlanned(plan=plan), *notes)
         return plan, counter
 
@@ -245,22 +247,24 @@ class AnalysisPhase(Phase):
         texts.journal.progress(Progress(phase=self.phase, message=note, total=len(plan.portions)))
         alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
         alone = alone and not taken_now(state)
-        told = with_latest(self._told(state), texts.journal.state).model_copy(update={"names_gaps": alone})
-        shortening = self._shortening(told, counter, models)
+        base_handoff = with_latest(self._told(state), texts.journal.state).model_copy(
+            update={"names_gaps": alone}
+        )
+        shortening = self._shortening(base_handoff, counter, models)
         triage = {item.source_id: item for item in plan.triage}
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
-        given = await texts.given(sources, portion, triage, shortening)
-        handoff = told.model_copy(update={"sources": given})
+        batch_texts = await texts.given(sources, portion, triage, shortening)
+        handoff = base_handoff.model_copy(update={"sources": batch_texts})
         given_first = await self.ask(ANALYZE, handoff, models)
         answer, asked_places = await self._quoted(given_first, handoff, texts.journal, models)
-        quoted = {q.source_id for finding in answer.findings for q in finding.quotes}
-        known = {s.id: s.content for s in handoff.sources if not s.tokens and not s.in_part}
-        known |= await texts.of([s for s in sources if s.id in quoted and s.id not in known])
-        size = sum(map(len, known.values())) // TEXT_UNIT  # findings may be set against all of it
-        event = await off_loop(size, analyzed, answer, handoff, sources, known, state, asked_places)
+        quoted_ids = {q.source_id for finding in answer.findings for q in finding.quotes}
+        contents = {s.id: s.content for s in handoff.sources if not s.tokens and not s.in_part}
+        contents |= await texts.of([s for s in sources if s.id in quoted_ids and s.id not in contents])
+        size = sum(map(len, contents.values())) // TEXT_UNIT  # findings may be set against all of it
+        event = await off_loop(size, analyzed, answer, handoff, sources, contents, state, asked_places)
         problems = (f"Sources were shortened without a model: {why}" for why in shortening.problems)
         events: list[Event] = [event, *noted(answer.notes), *noted(problems, "summarizer")]
-        del handoff, known
+        del handoff, contents
         if portion.sizes:
             sending = answer.sent.model_copy(update={"available": portion.available})
             events += await self._sent(sending, sources, texts)
@@ -276,22 +280,22 @@ class AnalysisPhase(Phase):
         if not answer.quoted:
             return answer, frozenset()
         size = sum(len(source.content) for source in handoff.sources) // TEXT_UNIT
-        found = await off_loop(size, found_quotes, answer, handoff)
+        located = await off_loop(size, found_quotes, answer, handoff)
         asks = models is not None and self.spec.uses_model and self.spec.can(REQUOTE)
         if models is None or not asks or not self._can_ask_again(journal.state, models):
-            return found.answer, frozenset()
-        doubtful = await off_loop(size, doubtful_findings, found, handoff)
+            return located.answer, frozenset()
+        doubtful = await off_loop(size, doubtful_findings, located, handoff)
         if not doubtful:
-            return found.answer, frozenset()
-        asked = RequoteInput(**handoff.common, findings=tuple(doubtful.values()))
+            return located.answer, frozenset()
+        request = RequoteInput(**handoff.common, findings=tuple(doubtful.values()))
         try:
-            given = await self.ask(REQUOTE, asked, models)
+            requotes = await self.ask(REQUOTE, request, models)
         except (BudgetError, ModelError, WindowError) as error:
             log.info("findings_not_asked_again", findings=len(doubtful), error=error.problem)
-            return found.answer, frozenset()
-        answers = zip(doubtful, given.findings, strict=False)
+            return located.answer, frozenset()
+        answers = zip(doubtful, requotes.findings, strict=False)
         asked_places = frozenset(place for place, again in answers if again is not None)
-        return await off_loop(size, with_requotes, found, doubtful, given, handoff), asked_places
+        return await off_loop(size, with_requotes, located, doubtful, requotes, handoff), asked_places
 
     def _can_ask_again(self, state: DeepResearchState, models: RunModels) -> bool:
         """Whether the caps leave a request beside one for each other reading that is not recorded, and one for what all
@@ -335,22 +339,25 @@ class AnalysisPhase(Phase):
 
     async def _sent(self, sending: ContextUsage, sources: Sequence[Source], texts: Texts) -> list[Event]:
         """What a model was given of sources, and the originals of those of which it was little."""
-        kept: dict[str, str] = {}
+        archive_hashes: dict[str, str] = {}
         notes: list[Event] = []
         if self.limits.archive is not None:
-            wanted = {item.id: item for item in to_keep(sending.items)}
-            for batch in texts.batches(s for s in sources if s.id in wanted):
-                found = await texts.of(batch)
+            items = {item.id: item for item in to_keep(sending.items)}
+            for batch in texts.batches(s for s in sources if s.id in items):
+                contents = await texts.of(batch)
                 originals = {
                     s.id: Original(
-                        found[s.id], "source", {"title": s.title} | ({"url": s.url} if s.url else {})
+                        contents[s.id], "source", {"title": s.title} | ({"url": s.url} if s.url else {})
                     )
                     for s in batch
                 }
-                hashes, told = await keep(self.limits.archive, [wanted[i] for i in originals], originals)
-                kept |= hashes
-                notes += told
-        return [ContentSent(phase=self.phase, sending=sending.model_copy(update={"archived": kept})), *notes]
+                hashes, notices = await keep(self.limits.archive, [items[i] for i in originals], originals)
+                archive_hashes |= hashes
+                notes += notices
+        return [
+            ContentSent(phase=self.phase, sending=sending.model_copy(update={"archived": archive_hashes})),
+            *notes,
+        ]
 
     async def _weigh(
         self,
@@ -369,9 +376,9 @@ class AnalysisPhase(Phase):
         if survey is None:
             event = with_lacking(event, state)
         else:
-            found = await self._found_together(survey, state, texts)
-            size = _size([*state.findings, *found])
-            event = await off_loop(size, with_findings, event, survey, found, state)
+            contradictions = await self._found_together(survey, state, texts)
+            size = _size([*state.findings, *contradictions])
+            event = await off_loop(size, with_findings, event, survey, contradictions, state)
             # A survey may name a gap of a part, and cannot close that of one that nothing answers.
             event = with_lacking(with_survey(with_lacking(event, state), survey, state), state)
             notes += [*noted(survey.notes), *unfollowed(survey.unfollowed)]
@@ -382,11 +389,11 @@ class AnalysisPhase(Phase):
         self, survey: SurveyOutput, state: DeepResearchState, texts: Texts
     ) -> list[Finding]:
         """What the survey found, with its quotes in place; a finding that stands already is not there twice."""
-        given = {s.id: s for s in state.sources if s.content_hash}
-        named = {i for item in survey.findings for i in item.source_ids} & given.keys()
-        held = {i: given[i] for i in sorted(named)}
-        known = await texts.of(list(held.values()))
-        findings = Findings(held, known, state)
+        sources = {s.id: s for s in state.sources if s.content_hash}
+        cited_ids = {i for item in survey.findings for i in item.source_ids} & sources.keys()
+        cited_sources = {i: sources[i] for i in sorted(cited_ids)}
+        contents = await texts.of(list(cited_sources.values()))
+        findings = Findings(cited_sources, contents, state)
         return [f for item in survey.findings if (f := findings.finding(item)) is not None]
 
     async def _survey(
@@ -426,8 +433,8 @@ class AnalysisPhase(Phase):
         if not self.spec.reads_again:
             return ()
         first = next(iter(texts.batches(s for s in sources if s.content_hash)), ())
-        found = await texts.of(first)
-        return tuple(with_text(source, found[source.id]) for source in first)
+        contents = await texts.of(first)
+        return tuple(with_text(source, contents[source.id]) for source in first)
 
 
 def _size(findings: Iterable[Finding]) -> int:

@@ -97,7 +97,7 @@ def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> LocatedAnswe
     turned out to be of."""
     finder = _finder(handoff)
     finder.together((q.quote, q.source_id, q.start) for finding in answer.findings for q in finding.quotes)
-    lost: dict[int, frozenset[int]] = {}
+    lost_quotes: dict[int, frozenset[int]] = {}
     findings = []
     for place, finding in enumerate(answer.findings):
         quotes: list[AnalyzedQuote] = []
@@ -108,8 +108,8 @@ def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> LocatedAnswe
             quotes += words or [quote]
         ids = dict.fromkeys((*finding.source_ids, *(quote.source_id for quote in quotes)))
         findings.append(finding.model_copy(update={"quotes": tuple(quotes), "source_ids": tuple(ids)}))
-        lost[place] = frozenset(missing)
-    return LocatedAnswer(answer.model_copy(update={"findings": tuple(findings)}), lost)
+        lost_quotes[place] = frozenset(missing)
+    return LocatedAnswer(answer.model_copy(update={"findings": tuple(findings)}), lost_quotes)
 
 
 def doubtful_findings(found: LocatedAnswer, handoff: AnalyzerInput) -> dict[int, DoubtfulFinding]:
@@ -122,17 +122,17 @@ def doubtful_findings(found: LocatedAnswer, handoff: AnalyzerInput) -> dict[int,
     doubtful: dict[int, DoubtfulFinding] = {}
     for place, finding in enumerate(found.answer.findings):
         quotes = [_passage(quote, texts[quote.source_id]) for quote in found.located(place)]
-        lost = [quote for n, quote in enumerate(finding.quotes) if n in found.lost[place]]
-        held = foundation(one_line(finding.content), quotes, wholes, language) if quotes else None
-        is_carried = held is not None and not held.doubts
-        if is_carried and not lost:
+        lost_quotes = [quote for n, quote in enumerate(finding.quotes) if n in found.lost[place]]
+        support = foundation(one_line(finding.content), quotes, wholes, language) if quotes else None
+        is_carried = support is not None and not support.doubts
+        if is_carried and not lost_quotes:
             continue
-        if near := read.near(quotes, lost, None if is_carried else finding):
+        if near := read.near(quotes, lost_quotes, None if is_carried else finding):
             doubtful[place] = DoubtfulFinding(
                 content=finding.content,
                 quotes=tuple(quote.words for quote in quotes),
-                lost=tuple(quote.quote for quote in lost),
-                lacking=held.lacking if held else (),
+                lost=tuple(quote.quote for quote in lost_quotes),
+                lacking=support.lacking if support else (),
                 passages=near,
             )
         if len(doubtful) == MOST_FINDINGS:
@@ -152,8 +152,8 @@ def with_requotes(
             continue
         content, located = one_line(again.content), found.located(place)
         source_id = next(iter(findings[place].source_ids), "")
-        wanted = [AnalyzedQuote(source_id=source_id, quote=quote) for quote in again.quotes[:MOST_QUOTES]]
-        fresh = [words for quote in wanted for words in _words(quote, finder, handoff.sources)]
+        requotes = [AnalyzedQuote(source_id=source_id, quote=quote) for quote in again.quotes[:MOST_QUOTES]]
+        fresh = [words for quote in requotes for words in _words(quote, finder, handoff.sources)]
         if not (fresh or (content and located)):
             continue
         quotes = tuple(dict.fromkeys(fresh if content and fresh else (*located, *fresh)))
@@ -203,13 +203,13 @@ class _Request(Message):
         count = 0
         for number, finding in enumerate(handoff.findings, 1):
             fresh = [passage for passage in dict.fromkeys(finding.passages) if passage not in names]
-            known = names | {passage: f"P{n}" for n, passage in enumerate(fresh, len(names) + 1)}
-            parts = [self.fenced(f"passage {known[text]}", text[:LONGEST_PASSAGE]) for text in fresh]
-            parts.append(self.fenced(f"finding F{number}", _as_told(finding, known)))
+            aliases = names | {passage: f"P{n}" for n, passage in enumerate(fresh, len(names) + 1)}
+            parts = [self.fenced(f"passage {aliases[text]}", text[:LONGEST_PASSAGE]) for text in fresh]
+            parts.append(self.fenced(f"finding F{number}", _as_told(finding, aliases)))
             left -= sum(map(self.count, parts))
             if left < 0 and count and self.rules.enabled:
                 break
-            names, count = known, number
+            names, count = aliases, number
             for part in parts:
                 self.add(part)
         self.findings = Aliases("F", [str(n) for n in range(count)])
@@ -227,10 +227,10 @@ def _as_told(finding: DoubtfulFinding, names: Mapping[str, str]) -> str:
 
 def _words(quote: AnalyzedQuote, finder: QuoteFinder, sources: Sequence[SourceText]) -> list[AnalyzedQuote]:
     """The quote in the words of the source that has it; nothing where none has."""
-    found = finder.find(quote.quote, quote.source_id, quote.start)
-    if found is None:
+    match = finder.find(quote.quote, quote.source_id, quote.start)
+    if match is None:
         return []
-    source_id, spans = found
+    source_id, spans = match
     source = next(source for source in sources if source.id == source_id)
     return [
         AnalyzedQuote(
@@ -261,23 +261,27 @@ class _Passages:
             for source in self._sources
             for passage in passages(source.content)
         ]
-        wanted = [(quote.quote[:LONGEST_QUOTE], quote.source_id, 1) for quote in lost]
+        queries = [(quote.quote[:LONGEST_QUOTE], quote.source_id, 1) for quote in lost]
         around: list[str] = []
         if finding is not None:
             around += (
                 text for q in quotes for i, text, _ in self._read if i == q.source_id and q.words in text
             )
-            wanted.append(
+            queries.append(
                 (finding.content[:LONGEST_QUOTE], next(iter(finding.source_ids), ""), MOST_PASSAGES)
             )
-        nearest = (text for each in wanted for text in self._nearest(*each))
+        nearest = (text for each in queries for text in self._nearest(*each))
         return tuple(islice(dict.fromkeys((*around, *nearest)), MOST_SHOWN))
 
     def _nearest(self, words: str, source_id: str, most: int) -> Iterator[str]:
         """The passages that have most of the words, those of the named source among equals; none that has too few."""
-        wanted = _content(View(words))
-        ranked = sorted(self._read, key=lambda one: (-len(wanted & one[2]), one[0] != source_id))
-        near = (text for _, text, held in ranked if wanted and len(wanted & held) >= NEAR * len(wanted))
+        query_words = _content(View(words))
+        candidates = sorted(self._read, key=lambda one: (-len(query_words & one[2]), one[0] != source_id))
+        near = (
+            text
+            for _, text, passage_words in candidates
+            if query_words and len(query_words & passage_words) >= NEAR * len(query_words)
+        )
         return islice(near, most)
 
 

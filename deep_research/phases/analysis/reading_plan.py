@@ -130,29 +130,29 @@ class Planning:
 
 def left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
     """What of the sources was not read, or not whole, and why."""
-    sent = state.sent.get(DeepResearchPhase.ANALYSIS, ContextUsage())
-    read = [i for i in sent.items if i.id in state.analyzed_now and i.current_tokens]
+    usage = state.sent.get(DeepResearchPhase.ANALYSIS, ContextUsage())
+    read = [i for i in usage.items if i.id in state.analyzed_now and i.current_tokens]
     cut = [item for item in read if item.current_tokens < item.original_tokens]
     why = f"To keep within {plan.cap}" if plan.cap else "For want of room"
     opening = why if state.iteration == 1 else f"{why}, in round {state.iteration},"
     name = f"{plan.cap}:{DeepResearchPhase.ANALYSIS}" if plan.cap else "window"
     notices: list[Notice] = []
-    told = Limit if plan.cap else Notice
+    notice_class = Limit if plan.cap else Notice
     if cut:
         whole_ = sum(item.original_tokens for item in read)
         left = sum(min(item.current_tokens, item.original_tokens) for item in read)
         share = f"{100 * left / whole_:.0f} %" if 200 * left > whole_ else "less than 1 %"
         were = "1 source was" if len(cut) == 1 else f"{len(cut)} of {len(read)} sources were"
         message = f"{opening} {were} read in part: the model was given {share} of the text of all."
-        notices.append(told(name=name, message=message))
+        notices.append(notice_class(name=name, message=message))
     dropped = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
     if dropped:
         were = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
         skipped = tuple(source.url or source.title for source in dropped)
-        notices.append(told(name=name, message=f"{opening} {were} not read at all.", skipped=skipped))
+        notices.append(notice_class(name=name, message=f"{opening} {were} not read at all.", skipped=skipped))
     if plan.gave_way == ItemClass.TOP.value:
         message = f"{opening} less was read of the best sources than is meant to be."
-        notices.append(told(name=name, message=message))
+        notices.append(notice_class(name=name, message=message))
     notices += notices_of(plan.triage, state.iteration)
     return [notice_event(notice) for notice in notices]
 
@@ -255,13 +255,13 @@ def _planned(
     if calls.most is None:  # what its owner protects may take more, where nobody said what it may cost
         budget = max(budget, sum(item.promised for item in read if item.klass is ItemClass.PROTECTED))
     tight = sum(item.tokens for item in items) > budget
-    made, gave_way = allocate_what_fits(read, budget, allow_dropping=rules.allow_dropping)
-    sizes = dict.fromkeys(wholes, 0) | dict(made.sizes)
+    allocation, gave_way = allocate_what_fits(read, budget, allow_dropping=rules.allow_dropping)
+    sizes = dict.fromkeys(wholes, 0) | dict(allocation.sizes)
     if len(read) < len(items) and not rules.allow_dropping:
         gave_way = ItemClass.REGULAR
-    kept = [s for s in sources if sizes[s.id] or not wholes[s.id]]
+    readable_sources = [s for s in sources if sizes[s.id] or not wholes[s.id]]
     return ReadingPlan(
-        portions=_packed(kept, wholes, sizes, calls, tight=tight),
+        portions=_packed(readable_sources, wholes, sizes, calls, tight=tight),
         dropped={s.id: wholes[s.id] for s in sources if wholes[s.id] and not sizes[s.id]},
         budget=budget,
         cap=calls.cap if tight and budget < calls.tokens else None,
@@ -285,8 +285,8 @@ def _packed(
     portions = []
     for batch in batches:
         own = {source.id: sizes[source.id] for source in batch}
-        used = sum(own.values())
-        available = used if tight else max(used, room - calls.around * len(batch))
+        tokens_used = sum(own.values())
+        available = tokens_used if tight else max(tokens_used, room - calls.around * len(batch))
         whole_ones = {name: wholes[name] for name in own}
         portions.append(
             ReadingBatch(source_ids=tuple(own), sizes=own, wholes=whole_ones, available=available)

@@ -124,8 +124,8 @@ def foundation(content: str, quotes: Sequence[Passage], wholes: WholeTexts, lang
 
     def carry(texts: Sequence[str]) -> bool:
         pairs = zip(texts, quotes, strict=True)
-        held = [SourceText(text, title=wholes.title(quote.source_id)) for text, quote in pairs]
-        return not _doubts(content, held, language, most)[0]
+        source_texts = [SourceText(text, title=wholes.title(quote.source_id)) for text, quote in pairs]
+        return not _doubts(content, source_texts, language, most)[0]
 
     words, around = [quote.words for quote in quotes], [quote.sentences for quote in quotes]
     if carry(words) and (words == around or carry(around)):
@@ -153,14 +153,14 @@ def founded(
         return None
     texts = wholes.texts
     passages = [Passage.at(q.source_id, texts[q.source_id], q.start, q.end) for q in quotes]
-    found = foundation(content, passages, wholes, language)
-    if found.doubts:
+    support = foundation(content, passages, wholes, language)
+    if support.doubts:
         return _reworded(content, quotes, sources, texts) if may_reword else None
     further = [
         quote_at(span, texts[source_id], source_id, sources[source_id].content_hash or "")
-        for source_id, span in found.beside
+        for source_id, span in support.beside
     ]
-    return content, (*quotes, *(q for q in further if not any(_holds(known, q) for known in quotes)))
+    return content, (*quotes, *(q for q in further if not any(_holds(quote, q) for quote in quotes)))
 
 
 def _doubts(
@@ -180,7 +180,7 @@ def _reworded(
 ) -> tuple[str, tuple[Quote, ...]] | None:
     """The sentences of the quotes that come near the words, joined, and these as quotes before the others. A fragment
     that says nothing by itself takes nobody's place."""
-    said: dict[str, Quote] = {}
+    quotes_by_content: dict[str, Quote] = {}
     for quote in quotes:
         text, source = texts[quote.source_id], sources[quote.source_id]
         span = _whole_sentences(text, quote.start, quote.end)
@@ -191,11 +191,11 @@ def _reworded(
             likeness(quote.quote, content, source.title),
         )
         if max(near) >= MIN_PARTIAL_SHARE and _stands_alone(words, content):
-            said.setdefault(words, whole)
-    if not said:
+            quotes_by_content.setdefault(words, whole)
+    if not quotes_by_content:
         return None
-    others = (q for q in quotes if not any(_holds(whole, q) for whole in said.values()))
-    return " ".join(said), (*said.values(), *others)
+    others = (q for q in quotes if not any(_holds(whole, q) for whole in quotes_by_content.values()))
+    return " ".join(quotes_by_content), (*quotes_by_content.values(), *others)
 
 
 def _stands_alone(words: str, content: str) -> bool:
@@ -206,9 +206,9 @@ def _stands_alone(words: str, content: str) -> bool:
     reads = reader(language_of(words))
     keys = {token.key for token in reads.read(words).tokens}
     figures = {token.key for token in reads.read(words).tokens if token.value is not None}
-    wanted = reads.read(content).tokens
-    has_subject = any(token.kind is Kind.NAME and token.key in keys for token in wanted)
-    return has_subject and bool(figures or all(token.value is None for token in wanted))
+    content_tokens = reads.read(content).tokens
+    has_subject = any(token.kind is Kind.NAME and token.key in keys for token in content_tokens)
+    return has_subject and bool(figures or all(token.value is None for token in content_tokens))
 
 
 def _holds(one: Quote, other: Quote) -> bool:
@@ -235,26 +235,26 @@ def analyzed(
 ) -> SourcesAnalyzed:
     """What an agent made of a batch: ``texts`` are the whole ones of the sources that it quotes, by id;
     ``asked_places`` are those of findings that it was asked about once more: they stand now, or are left out."""
-    given = {s.id: s for s in batch}
+    by_id = {s.id: s for s in batch}
     language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
-    of_batch = Findings(given, texts, state, quoted=answer.quoted, language=language)
+    of_batch = Findings(by_id, texts, state, quoted=answer.quoted, language=language)
     of_batch.finder.together((q.quote, q.source_id, q.start) for item in answer.findings for q in item.quotes)
     findings = [
         of_batch.finding(item, may_reword=place not in asked_places)
         for place, item in enumerate(answer.findings)
     ]
-    drawn = [finding for finding in findings if finding is not None]
-    cited = {source_id for finding in drawn for source_id in finding.source_ids}
+    valid = [finding for finding in findings if finding is not None]
+    cited_ids = {source_id for finding in valid for source_id in finding.source_ids}
     open_gaps = {g.id: g for g in handoff.open_gaps}
     filled_now = [
         i
         for i in dict.fromkeys(answer.addressed_gap_ids)
-        if i in open_gaps and (answer.quoted or is_filled(open_gaps[i], drawn, state)) and drawn
+        if i in open_gaps and (answer.quoted or is_filled(open_gaps[i], valid, state)) and valid
     ]
-    first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE
+    first = next((n for n, s in enumerate(state.sources) if s.id in by_id), 0) * GAPS_PER_SOURCE
     return SourcesAnalyzed(
-        source_ids=tuple(given),
-        findings=tuple(drawn),
+        source_ids=tuple(by_id),
+        findings=tuple(valid),
         gaps=tuple(
             gap_of(item, state, first + number)
             for number, item in enumerate(answer.gaps)
@@ -263,19 +263,19 @@ def analyzed(
         quality_updates=tuple(
             QualityUpdate(source_id=u.source_id, quality=quality)
             for u in answer.quality_updates
-            if u.source_id in given
-            and (quality := counted(u.quality, given[u.source_id])) is not given[u.source_id].quality
+            if u.source_id in by_id
+            and (quality := counted(u.quality, by_id[u.source_id])) is not by_id[u.source_id].quality
         ),
         irrelevant_ids=tuple(
-            i for i in dict.fromkeys(answer.irrelevant_ids) if i in given and i not in cited
+            i for i in dict.fromkeys(answer.irrelevant_ids) if i in by_id and i not in cited_ids
         ),
         addressed_gap_ids=tuple(filled_now),
-        unfounded=len(findings) - len(drawn),
+        unfounded=len(findings) - len(valid),
         unknown_ids=answer.unknown,
-        own_words=answer.quoted and bool(drawn),
+        own_words=answer.quoted and bool(valid),
         unlocated=of_batch.finder.missed,
-        contradictions=contradictions_seen(answer.contradictions, drawn, state),
-        references=_pointed_to(drawn, given, texts) if answer.quoted else (),
+        contradictions=contradictions_seen(answer.contradictions, valid, state),
+        references=_pointed_to(valid, by_id, texts) if answer.quoted else (),
     )
 
 
@@ -392,10 +392,10 @@ def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
 def _lacking(stands: TaskState) -> Sequence[tuple[str, int]]:
     """What is to be said of what a task did not find, each with its priority."""
     latest, review = stands.outcome, stands.review
-    told = [(missing, MISSING) for missing in dict.fromkeys(latest.missing)]
+    gaps = [(missing, MISSING) for missing in dict.fromkeys(latest.missing)]
     if latest.owner_question:
-        told.insert(0, (f"{OF_OWNER}{latest.owner_question}", FOR_OWNER))
+        gaps.insert(0, (f"{OF_OWNER}{latest.owner_question}", FOR_OWNER))
     elif review is not None and not review.approved:
         what = "Not settled" if any(finding.facts for finding in stands.findings) else "Not found"
-        told.insert(0, (f"{what} by its task: {stands.task.question}", MISSING))
-    return told
+        gaps.insert(0, (f"{what} by its task: {stands.task.question}", MISSING))
+    return gaps

@@ -36,17 +36,17 @@ class Texts:
 
     async def of(self, sources: Sequence[Source]) -> dict[str, str]:
         """The whole texts of some sources, by id."""
-        held = [s for s in sources if s.content_hash]
-        texts = await self.journal.texts([s.content_hash or "" for s in held])
-        return dict(zip((s.id for s in held), texts, strict=True))
+        stored_sources = [s for s in sources if s.content_hash]
+        texts = await self.journal.texts([s.content_hash or "" for s in stored_sources])
+        return dict(zip((s.id for s in stored_sources), texts, strict=True))
 
     async def counted(self, sources: Sequence[Source], counter: Counter) -> dict[str, int]:
         """About how many tokens each source has."""
-        known = {s.id: counts().known(s.content_hash or "", counter) for s in sources}
-        for batch in self.batches([s for s in sources if known[s.id] is None]):
+        token_counts = {s.id: counts().known(s.content_hash or "", counter) for s in sources}
+        for batch in self.batches([s for s in sources if token_counts[s.id] is None]):
             texts = await self.of(batch)
-            known |= await off_loop(work_of(texts), _counted, batch, texts, counter)
-        return {name: size or 0 for name, size in known.items()}
+            token_counts |= await off_loop(work_of(texts), _counted, batch, texts, counter)
+        return {name: size or 0 for name, size in token_counts.items()}
 
     async def sizes(
         self, sources: Sequence[Source], triage: Mapping[str, SourceTriage], counter: Counter
@@ -62,11 +62,11 @@ class Texts:
 
     async def matched(self, sources: Sequence[Source]) -> tuple[SourceText, ...]:
         """The sources with what the searches matched of their texts, or the opening where they do not say."""
-        made: list[SourceText] = []
+        source_texts: list[SourceText] = []
         for batch in self.batches([s for s in sources if s.content_hash]):
             texts = await self.of(batch)
-            made += [with_text(s, _passages(s, texts[s.id])) for s in batch]
-        return tuple(made)
+            source_texts += [with_text(s, _passages(s, texts[s.id])) for s in batch]
+        return tuple(source_texts)
 
     async def given(
         self,
@@ -76,7 +76,7 @@ class Texts:
         shortening: Shortening,
     ) -> tuple[SourceText, ...]:
         """What is to be read of the sources of a portion, those that are given less than that made as short."""
-        made: list[SourceText] = []
+        source_texts: list[SourceText] = []
         for batch in self.batches(sources):
             texts = {name: excerpt(text, triage.get(name)) for name, text in (await self.of(batch)).items()}
             shorter = await shortening.shorter([s for s in batch if portion.is_cut(s.id)], texts, portion)
@@ -84,8 +84,8 @@ class Texts:
                 cut = {"tokens": portion.wholes[s.id]} if s.id in shorter else {}
                 in_part = _extent(s, triage) is ReadDepth.SECTIONS
                 text = with_text(s, shorter.get(s.id, texts[s.id]))
-                made.append(text.model_copy(update={**cut, "in_part": in_part}))
-        return tuple(made)
+                source_texts.append(text.model_copy(update={**cut, "in_part": in_part}))
+        return tuple(source_texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ class Shortening:
         self, sources: Sequence[Source], texts: Mapping[str, str], portion: ReadingBatch
     ) -> dict[str, str]:
         """The texts in the size that the portion gives them."""
-        made: dict[str, str] = {}
+        shortened: dict[str, str] = {}
         if self.by_model is not None:
-            one = partial(self._choose, self.by_model, texts, portion, made)
+            one = partial(self._choose, self.by_model, texts, portion, shortened)
             await together((partial(one, source) for source in sources), at_once=AT_ONCE)
-        left = [s for s in sources if s.id not in made]
+        left = [s for s in sources if s.id not in shortened]
         size = sum(len(texts[s.id]) for s in left) // CONDENSE_UNIT
-        return made | await off_loop(size, self._condensed, left, texts, portion)
+        return shortened | await off_loop(size, self._condensed, left, texts, portion)
 
     def _condensed(
         self, sources: Sequence[Source], texts: Mapping[str, str], portion: ReadingBatch
@@ -143,14 +143,14 @@ def batched(
 ) -> Iterator[tuple[Source, ...]]:
     """The sources in order, in batches as large as ``room`` allows; one without a size counts with its characters."""
     batch: list[Source] = []
-    taken = 0
+    batch_size = 0
     for source in sources:
         size = around + sizes.get(source.id, source.length)
-        if batch and taken + size > room:
+        if batch and batch_size + size > room:
             yield tuple(batch)
-            batch, taken = [], 0
+            batch, batch_size = [], 0
         batch.append(source)
-        taken += size
+        batch_size += size
     if batch:
         yield tuple(batch)
 

@@ -241,16 +241,22 @@ def notices_of(triage: Sequence[SourceTriage], iteration: int) -> list[Notice]:
     triage = [item for item in triage if not item.further]
     in_part = sum(item.extent is ReadDepth.SECTIONS for item in triage)
     far = sum(item.because == NOT_NEAR for item in triage)
-    said = sum(item.because == SAID[ReadDepth.NOTHING] for item in triage)
-    told = [
+    unread_count = sum(item.because == SAID[ReadDepth.NOTHING] for item in triage)
+    notices = [
         *([f"{in_part} only in the sections that speak of what is asked"] if in_part else []),
         *([f"{far} not at all, since nothing in them comes near to it"] if far else []),
-        *([f"{said} not at all, since a model saw nothing in them that helps"] if said else []),
+        *(
+            [f"{unread_count} not at all, since a model saw nothing in them that helps"]
+            if unread_count
+            else []
+        ),
     ]
     of_round = "" if iteration == 1 else f" of round {iteration}"
     messages = []
-    if told:
-        messages.append(f"Of {_many(len(triage))}{of_round} a model read {'; '.join(told)} (read_sections).")
+    if notices:
+        messages.append(
+            f"Of {_many(len(triage))}{of_round} a model read {'; '.join(notices)} (read_sections)."
+        )
     if read_on:
         messages.append(
             f"Of {_many(read_on)} of earlier rounds a model read further sections in round {iteration}"
@@ -276,10 +282,12 @@ class _Further:
 def found_again(state: DeepResearchState) -> list[Source]:
     """The sources that were not read to the end in an earlier pass and that a search of this round found again, without
     those of another matter."""
-    found = {i for s in state.sub_queries if s.iteration == state.iteration for i in s.source_ids}
+    source_ids = {i for s in state.sub_queries if s.iteration == state.iteration for i in s.source_ids}
     earlier = state.analyzed - state.analyzed_now - state.irrelevant
     return [
-        s for s in state.sources if s.id in found & earlier and s.id in state.sections_read and s.content_hash
+        s
+        for s in state.sources
+        if s.id in source_ids & earlier and s.id in state.sections_read and s.content_hash
     ]
 
 
@@ -294,10 +302,10 @@ def read_on(
     """What is read of ``known`` sources beside the sections that were ``read``: those that come as near to what the round
     searches for as is asked of ``fresh`` ones. What was asked before was looked for when they were read first."""
     searches = [s.query for s in told.sub_queries if s.iteration == told.iteration]
-    held = {item.id: item.scanned for item in known if item.scanned is not None}
-    every = [*held.values(), *(item.scanned for item in fresh if item.scanned is not None)]
+    scans = {item.id: item.scanned for item in known if item.scanned is not None}
+    every = [*scans.values(), *(item.scanned for item in fresh if item.scanned is not None)]
     relevance = questions.relevance(every, searches)
-    further = [_further(source, relevance[name], read.get(name, ()), rules) for name, source in held.items()]
+    further = [_further(source, relevance[name], read.get(name, ()), rules) for name, source in scans.items()]
     nearest = sorted((f for f in further if f.places), key=lambda f: -f.value)[:MOST_READ_ON]
     return tuple(
         SourceTriage(
@@ -389,11 +397,13 @@ async def _looked_at(
     named: Mapping[str, Sequence[Span]] = MappingProxyType({}),
 ) -> list[Looked]:
     """What can be told of each source before a model reads it."""
-    made: list[Looked] = []
+    looks: list[Looked] = []
     for batch in texts.batches(sources):
-        held = await texts.of(batch)
-        made += await off_loop(work_of(held), look, batch, held, questions, protected=protected, named=named)
-    return made
+        contents = await texts.of(batch)
+        looks += await off_loop(
+            work_of(contents), look, batch, contents, questions, protected=protected, named=named
+        )
+    return looks
 
 
 async def _of_new(
@@ -412,8 +422,8 @@ async def _of_new(
     doubts = (await off_loop(len(sources), doubts_of, looked, triage, questions, rules))[:MOST_DOUBTFUL]
     if not doubts:
         return ReadingChoice(triage)
-    shown = await _shown(sources, doubts, texts)
-    handoff = DoubtInput(**told.common, sub_queries=told.sub_queries, sources=shown)
+    doubtful = await _shown(sources, doubts, texts)
+    handoff = DoubtInput(**told.common, sub_queries=told.sub_queries, sources=doubtful)
     try:
         answer = await decide(handoff)
     except WorkError as error:
@@ -430,13 +440,13 @@ async def _of_new(
 async def _shown(sources: Sequence[Source], doubts: Sequence[Doubt], texts: Texts) -> tuple[Doubtful, ...]:
     """What is shown of each, in the order of the doubts. Texts are loaded a few at a time, and dropped."""
     by_id = {source.id: source for source in sources}
-    made: dict[str, Doubtful] = {}
+    doubtful: dict[str, Doubtful] = {}
     for batch in texts.batches(by_id[doubt.id] for doubt in doubts):
-        held = await texts.of(batch)
+        contents = await texts.of(batch)
         for doubt in doubts:
-            if doubt.id in held:
-                made[doubt.id] = _doubtful(by_id[doubt.id], held[doubt.id], doubt)
-    return tuple(made[doubt.id] for doubt in doubts)
+            if doubt.id in contents:
+                doubtful[doubt.id] = _doubtful(by_id[doubt.id], contents[doubt.id], doubt)
+    return tuple(doubtful[doubt.id] for doubt in doubts)
 
 
 def _doubtful(source: Source, text: str, doubt: Doubt) -> Doubtful:
@@ -463,11 +473,11 @@ async def decide(handoff: DoubtInput, model: LanguageModel, rules: ContentRules 
     """What the model says of each. Names that were not given mean nothing; of two answers on one source the first
     counts."""
     names = Aliases("S", [source.id for source in handoff.sources])
-    made, _ = await asked(
+    decisions, _ = await asked(
         model, SYSTEM, MOST_OUTPUT, Choices, lambda room: _told(handoff, names.names, room), rules
     )
     extents: dict[str, ReadDepth] = {}
-    for choice in made.choices:
+    for choice in decisions.choices:
         if (source_id := names.id(choice.source)) is not None:
             extents.setdefault(source_id, READ[choice.read])
     return DoubtOutput(extents=extents, by=model.name)

@@ -43,14 +43,14 @@ NOT_FOUND = "Not found: "  # opens the gap of a part that nothing answers
 def weighed(state: DeepResearchState, *, several: bool, by_model: bool = False) -> EvidenceWeighed:
     """Put the batches together. When there were several, a gap that one of them saw may be filled by another: where a
     model reads (``by_model``) that is for it to say."""
-    known = {f.id: f for f in state.findings}
+    known_findings = {f.id: f for f in state.findings}
     findings = merged(state.findings, {s.id: s for s in state.sources}, stated_counts=by_model)
-    kept = {f.id for f in findings}
+    finding_ids = {f.id for f in findings}
     by_others = fillings(state, findings).keys() if several and not by_model else ()
     filled_now = (g for g in state.gaps if g.id in by_others or (g.addressed and g.resolution is None))
     return EvidenceWeighed(
-        findings=tuple(f for f in findings if known[f.id] != f),
-        dropped=tuple(i for i in known if i not in kept),
+        findings=tuple(f for f in findings if known_findings[f.id] != f),
+        dropped=tuple(i for i in known_findings if i not in finding_ids),
         gaps=tuple(_resolved(gap, state) for gap in filled_now),
         contradictions=_contradictions(findings, state),
         verdicts=verdicts(parts_of(state), findings, state),
@@ -63,8 +63,8 @@ def with_findings(
 ) -> EvidenceWeighed:
     """The event with what the survey ``found``, without what it dropped, and its verdicts on the parts."""
     fresh = {f.id for f in found}
-    known = {f.id for f in state.findings} - set(event.dropped)
-    dropped = [i for i in dict.fromkeys(survey.dropped) if i in known and i not in fresh]
+    earlier_ids = {f.id for f in state.findings} - set(event.dropped)
+    dropped = [i for i in dict.fromkeys(survey.dropped) if i in earlier_ids and i not in fresh]
     changed = (*(f for f in event.findings if f.id not in {*fresh, *dropped}), *found)
     event = event.model_copy(update={"findings": changed, "dropped": (*event.dropped, *dropped)})
     stand = standing_findings(event, state)
@@ -74,11 +74,11 @@ def with_findings(
         for v in survey.verdicts
     )
     if own or found or dropped:
-        told = own or verdicts(parts_of(state), stand, state)
-        event = event.model_copy(update={"verdicts": told})
-    seen = contradictions_seen(survey.contradictions, (), state)
-    if found or dropped or seen:
-        event = event.model_copy(update={"contradictions": _contradictions(stand, state, seen)})
+        part_verdicts = own or verdicts(parts_of(state), stand, state)
+        event = event.model_copy(update={"verdicts": part_verdicts})
+    contradictions = contradictions_seen(survey.contradictions, (), state)
+    if found or dropped or contradictions:
+        event = event.model_copy(update={"contradictions": _contradictions(stand, state, contradictions)})
     return event
 
 
@@ -90,22 +90,22 @@ def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWe
     for verdict in event.verdicts:
         part = parts[verdict.part_id]
         key = gap_id(f"{NOT_FOUND}{part.text}")
-        held = current.get(key)
-        if verdict.verdict is AnswerStatus.NOT_FOUND and held is None:
+        gap = current.get(key)
+        if verdict.verdict is AnswerStatus.NOT_FOUND and gap is None:
             priority = 1 if part is next(iter(parts.values())) else 2
             item = AnalyzedGap(description=f"{NOT_FOUND}{part.text}", priority=priority, part_id=part.id)
             changed[key] = gap_of(item, state, len(current) + len(changed))
-        elif verdict.verdict is AnswerStatus.NOT_FOUND and held is not None and held.addressed:
-            changed[key] = held.model_copy(update={"addressed": False, "resolution": None})
-        elif verdict.verdict is not AnswerStatus.NOT_FOUND and held is not None and not held.addressed:
-            changed[key] = _resolved(held, state)
+        elif verdict.verdict is AnswerStatus.NOT_FOUND and gap is not None and gap.addressed:
+            changed[key] = gap.model_copy(update={"addressed": False, "resolution": None})
+        elif verdict.verdict is not AnswerStatus.NOT_FOUND and gap is not None and not gap.addressed:
+            changed[key] = _resolved(gap, state)
     return event.model_copy(update={"gaps": tuple(changed.values())})
 
 
 def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearchState) -> EvidenceWeighed:
     """The event with the survey's scores, and its follow-up queries at the first gap that is still open. What a model
     says of a gap holds; what code says only where a finding has what the gap asks for."""
-    known = {s.id for s in state.sources}
+    source_ids = {s.id for s in state.sources}
     changed = {g.id: g for g in event.gaps}
     current = {g.id: g for g in state.gaps} | changed
     stand = standing_findings(event, state)
@@ -125,7 +125,7 @@ def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearc
     return event.model_copy(
         update={
             "gaps": tuple(changed.values()),
-            "scores": {key: score for key, score in survey.scores.items() if key in known},
+            "scores": {key: score for key, score in survey.scores.items() if key in source_ids},
             "completeness": survey.completeness,
             "unknown_ids": survey.unknown,
         }
@@ -134,13 +134,13 @@ def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearc
 
 def fillings(state: DeepResearchState, findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
     """The findings that cover an open gap, and with what it asks for, by its id: what code proposes."""
-    found: dict[str, tuple[str, ...]] = {}
+    by_gap: dict[str, tuple[str, ...]] = {}
     covered = filled(state.unresolved_gaps(), findings)
     for gap in state.unresolved_gaps():
         ids = [f.id for f in covered.get(gap.id, ()) if fills(f, gap, state)]
         if ids:
-            found[gap.id] = tuple(ids)
-    return found
+            by_gap[gap.id] = tuple(ids)
+    return by_gap
 
 
 def standing_findings(event: EvidenceWeighed, state: DeepResearchState) -> tuple[Finding, ...]:
@@ -166,30 +166,32 @@ def contradictions_seen(
     """The contradictions that a model saw between findings that stand."""
     sources = {s.id: s for s in state.sources}
     by_id = {f.id: f for f in (*state.findings, *drawn)}
-    made: dict[str, Contradiction] = {}
+    contradictions: dict[str, Contradiction] = {}
     for item in told:
         stances = [
             (finding, stance.says)
             for stance in item.stances
             if (finding := _taking(stance, by_id, drawn)) is not None
         ]
-        found = contrasted(stances, item.differs, sources, of=item.of, by=item.by)
-        if found is not None:
-            made.setdefault(found.id, found)
-    return tuple(made.values())
+        contrast = contrasted(stances, item.differs, sources, of=item.of, by=item.by)
+        if contrast is not None:
+            contradictions.setdefault(contrast.id, contrast)
+    return tuple(contradictions.values())
 
 
 def _taking(stance: AnalyzedStance, by_id: Mapping[str, Finding], drawn: Sequence[Finding]) -> Finding | None:
     """The finding that takes a stance: of those that a source carries the one that says it."""
     if stance.finding_id is not None:
         return by_id.get(stance.finding_id)
-    wanted = set(words(stance.says.casefold()))
+    stance_words = set(words(stance.says.casefold()))
 
     def nearness(finding: Finding) -> tuple[bool, int]:
-        said = " ".join(
+        finding_text = " ".join(
             (finding.content, *(q.quote for q in finding.quotes if q.source_id == stance.source_id))
         )
-        return numbers(stance.says) <= numbers(said), len(wanted & set(words(said.casefold())))
+        return numbers(stance.says) <= numbers(finding_text), len(
+            stance_words & set(words(finding_text.casefold()))
+        )
 
     carried = [f for f in drawn if stance.source_id in f.source_ids]
     return max(carried, key=nearness, default=None)
@@ -224,21 +226,23 @@ def part_of(named: str | None, sub_query_id: str | None, text: str, state: DeepR
     """The part that a statement serves: the one that is ``named``; that of the search which led to it; that of whose
     words the ``text`` has most."""
     parts = parts_of(state)
-    known = {part.id for part in parts}
-    if named in known:
+    part_ids = {part.id for part in parts}
+    if named in part_ids:
         return named
     if len(parts) < 2:
-        return next(iter(known), None)
+        return next(iter(part_ids), None)
     found_by = next((s.part_id for s in state.sub_queries if s.id == sub_query_id), None)
-    if found_by in known:
+    if found_by in part_ids:
         return found_by
     shares = {part.id: _share(part, state.query, text) for part in parts}
     return max(shares, key=lambda part: shares[part])
 
 
 def _share(part: QuestionPart, question: str, text: str) -> float:
-    asked = standing(part, question)
-    return len(set(asked.terms) & set(asked.words.terms(text))) / max(1, len(set(asked.terms)))
+    part_question = standing(part, question)
+    return len(set(part_question.terms) & set(part_question.words.terms(text))) / max(
+        1, len(set(part_question.terms))
+    )
 
 
 def verdicts(
@@ -258,12 +262,12 @@ def verdicts(
             f.confidence is not ConfidenceLevel.SPECULATION and _holds(f, part.expects, terms, state.query)
             for f in own
         )
-        named = _named(part, own, state)
+        names = _named(part, own, state)
         verdict = (
             AnswerStatus.ANSWERED
-            if sure and named == 1.0
+            if sure and names == 1.0
             else AnswerStatus.PARTLY
-            if own and named
+            if own and names
             else AnswerStatus.NOT_FOUND
         )
         every.append(PartVerdict(part_id=part.id, verdict=verdict, finding_ids=tuple(f.id for f in own)))
@@ -275,25 +279,25 @@ def _named(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchS
     inquiry = standing(part, state.query)
     names = whole_names(inquiry)
     sources = {source.id: source for source in state.sources}
-    told: list[str] = []
+    texts: list[str] = []
     for finding in findings:
-        told += (finding.content, finding.heading, *(quote.quote for quote in finding.quotes))
-        told += (f"{sources[i].title} {sources[i].snippet}" for i in finding.source_ids if i in sources)
-    terms = set(inquiry.words.terms(" ".join(told)))
+        texts += (finding.content, finding.heading, *(quote.quote for quote in finding.quotes))
+        texts += (f"{sources[i].title} {sources[i].snippet}" for i in finding.source_ids if i in sources)
+    terms = set(inquiry.words.terms(" ".join(texts)))
     return sum(name <= terms for name in names) / len(names) if names else 1.0
 
 
 def fills(finding: Finding, gap: Gap, state: DeepResearchState) -> bool:
     """Whether a finding holds something of the kind that a gap asks for: by its own words, else by those of its part."""
     language = parse_question(state.query).language
-    asked = parse_question(gap.description.partition(": ")[2] or gap.description, language)
-    kind = expected(asked.text, asked.words)
+    gap_question = parse_question(gap.description.partition(": ")[2] or gap.description, language)
+    kind = expected(gap_question.text, gap_question.words)
     if not kind:
         kind = next((part.expects for part in parts_of(state) if part.id == gap.part_id), "")
-    return _holds(finding, kind, asked.terms, state.query)
+    return _holds(finding, kind, gap_question.terms, state.query)
 
 
 def _holds(finding: Finding, kind: str, terms: Iterable[str], question: str) -> bool:
     """Whether a finding holds something of a kind, as far as that shows in its form."""
-    told = "\n".join((finding.content, *(quote.quote for quote in finding.quotes)))
-    return may_hold(kind, told, parse_question(question).words, frozenset(terms))
+    finding_text = "\n".join((finding.content, *(quote.quote for quote in finding.quotes)))
+    return may_hold(kind, finding_text, parse_question(question).words, frozenset(terms))

@@ -170,8 +170,8 @@ def unread_notices(unread: Iterable[Unread], most_fetches: int | None) -> list[L
     by_reason: dict[tuple[str, str], list[str]] = {}
     for page in unread:
         why = page.why.strip().rstrip(".")
-        done = "used" if page.unwanted else "read"
-        message = f"Left unread: {why}." if page.capped else f"Found but not {done}: {_inner(why)}."
+        reading = "used" if page.unwanted else "read"
+        message = f"Left unread: {why}." if page.capped else f"Found but not {reading}: {_inner(why)}."
         message += " The text that the search service gives of it is used instead." if page.extract else ""
         capped = SHARED + FETCHES if why == OVER_SHARED_CAP else FETCHES
         by_reason.setdefault((capped if page.capped else PAGES, message), []).append(page.url)

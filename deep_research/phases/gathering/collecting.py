@@ -159,9 +159,9 @@ def collected(
             new += 1
             if most_new is not None and new > most_new:
                 continue
-        given = item.content or item.snippet
-        text = clean(given)
-        if text != given:  # spans of the text as it was no longer fit
+        raw_text = item.content or item.snippet
+        text = clean(raw_text)
+        if text != raw_text:  # spans of the text as it was no longer fit
             item = item.model_copy(update={"passages": (), "pages": ()})
         item = _without_secrets(item)
         text = blotted(text)  # of the same length, so that spans still fit

@@ -85,8 +85,10 @@ class SearchGatherer:
         if len(outputs) == 1:
             return outputs[0]
         sources = [source for output in outputs for source in output.sources]
-        kept = {source.url or source.title: source for source in reversed(sources)}
-        unique = [source for source in sources if kept.pop(source.url or source.title, None) is not None]
+        by_address = {source.url or source.title: source for source in reversed(sources)}
+        unique = [
+            source for source in sources if by_address.pop(source.url or source.title, None) is not None
+        ]
         return GathererOutput(
             sources=tuple(unique),
             stats=GatherStats(
@@ -136,12 +138,12 @@ class SearchGatherer:
             source_types=state.options.source_types,
             filters=filters_of(state.options),
         )
-        found = (await self._pool.search(request, corpus=False)).results[:GLANCED_AT]
-        if not found:
+        results = (await self._pool.search(request, corpus=False)).results[:GLANCED_AT]
+        if not results:
             return None
         return FirstLook(
-            titles=tuple(result.title[:LONGEST_TITLE] for result in found),
-            snippets=tuple(result.snippet[:LONGEST_SNIPPET] for result in found),
+            titles=tuple(result.title[:LONGEST_TITLE] for result in results),
+            snippets=tuple(result.snippet[:LONGEST_SNIPPET] for result in results),
         )
 
     async def knows(self, words: str, *, named: bool) -> bool:
@@ -166,19 +168,21 @@ class SearchGatherer:
         )
         allowed = self._rewordings if handoff.rewordings is None else handoff.rewordings
         pool = self._pool.limited(handoff.lanes) if handoff.lanes else self._pool
-        found, tried, failed = await self._to_the_point(pool, request, min(self._rewordings, allowed), purse)
+        outcome, rewordings, failed = await self._to_the_point(
+            pool, request, min(self._rewordings, allowed), purse
+        )
         fetching = Fetching(handoff.fetches, purse)
         sources, unread = await self._reading.read(
-            found.results, query=query, limit=limit, handoff=handoff, until=until, fetching=fetching
+            outcome.results, query=query, limit=limit, handoff=handoff, until=until, fetching=fetching
         )
         return GathererOutput(
             sources=tuple(sources),
             stats=GatherStats(
-                queries_executed=1 + len(tried), queries_failed=failed, sources_collected=len(sources)
+                queries_executed=1 + len(rewordings), queries_failed=failed, sources_collected=len(sources)
             ),
-            notes=(*self._notes, *found.failures, *found.notes),
+            notes=(*self._notes, *outcome.failures, *outcome.notes),
             unread=tuple(unread),
-            wordings=tuple(tried),
+            wordings=tuple(rewordings),
             fetches=fetching.made,
         )
 
@@ -188,20 +192,24 @@ class SearchGatherer:
         """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, those words, and
         how many of these searches failed. Raises `SearchError` when the first search fails."""
         spare = SPARE if self._reading.pages else 1
-        found = await pool.search(request, spare=spare)
+        outcome = await pool.search(request, spare=spare)
         if not pool.asks_services(request):
-            return found, [], 0  # documents are searched for each word: fewer of them would find nothing more
-        own = [result for result in found.results if result.kind is SourceKind.DOCUMENT]
-        match = _match(request.query, found.results)
-        tried: list[str] = []
+            return (
+                outcome,
+                [],
+                0,
+            )  # documents are searched for each word: fewer of them would find nothing more
+        own = [result for result in outcome.results if result.kind is SourceKind.DOCUMENT]
+        match = _match(request.query, outcome.results)
+        rewordings: list[str] = []
         failed = 0
-        failures, notes = list(found.failures), list(found.notes)
-        while match in (Match.EMPTY, Match.OFF_TOPIC) and len(tried) < most:
+        failures, notes = list(outcome.failures), list(outcome.notes)
+        while match in (Match.EMPTY, Match.OFF_TOPIC) and len(rewordings) < most:
             # One word alone finds something where nothing was found, and seldom something to the point.
-            others = wordings(request.query, tried, least=1 if match is Match.EMPTY else 2)
+            others = wordings(request.query, rewordings, least=1 if match is Match.EMPTY else 2)
             if not others or purse.take("max_searches") is not None:
                 break
-            tried.append(others[0])
+            rewordings.append(others[0])
             try:
                 again = await pool.search(replace(request, query=others[0]), corpus=False, spare=spare)
             except SearchError as error:
@@ -212,10 +220,10 @@ class SearchGatherer:
             notes += again.notes
             verdict = _match(request.query, again.results)
             if verdict is Match.GOOD or (match is Match.EMPTY and verdict is not Match.EMPTY):
-                found, match = SearchOutcome(tuple(fused([own, again.results]))), verdict
+                outcome, match = SearchOutcome(tuple(fused([own, again.results]))), verdict
         return (
-            SearchOutcome(found.results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes))),
-            tried,
+            SearchOutcome(outcome.results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes))),
+            rewordings,
             failed,
         )
 

@@ -146,22 +146,22 @@ class GatheringPhase(Phase):
         self.check_place(state)
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
-        known = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
+        known_addresses = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
         apply_guidance = _GuidanceSearches(self.knows, journal)
         unmade: list[tuple[SubQuery, BudgetError]] = []
-        asked: set[str] = set()
+        dispatched: set[str] = set()
         await self._read_saved(journal)
         while True:  # until no guidance came meanwhile
             await apply_guidance()
             state = journal.state
-            pending = tuple(s for s in state.pending_sub_queries() if s.id not in asked)
-            begun = {t.task.sub_query_id for t in state.tasks if t.steps and not t.settled}
-            waiting = tuple(s for s in pending if s.id not in begun)  # what is begun was counted already
+            pending = tuple(s for s in state.pending_sub_queries() if s.id not in dispatched)
+            open_tasks = {t.task.sub_query_id for t in state.tasks if t.steps and not t.settled}
+            waiting = tuple(s for s in pending if s.id not in open_tasks)  # what is begun was counted already
             allowed = affordable(state, len(waiting))
             if allowed < len(waiting):
                 await journal.record(capped(state, waiting[allowed:]))
-            asked |= {s.id for s in pending}
-            pending = tuple(s for s in pending if s.id in begun or s in waiting[:allowed])
+            dispatched |= {s.id for s in pending}
+            pending = tuple(s for s in pending if s.id in open_tasks or s in waiting[:allowed])
             if not pending:
                 decided = await lead(journal.state) if lead is not None else ()
                 if not decided:
@@ -169,12 +169,12 @@ class GatheringPhase(Phase):
                 await journal.record(*decided)
                 continue
             if state.options.gathering == "agents":
-                await self._tasks(pending, journal, models, overrule, known, apply_guidance)
+                await self._tasks(pending, journal, models, overrule, known_addresses, apply_guidance)
             else:
-                await self._searches(pending, journal, models, known, apply_guidance, unmade)
+                await self._searches(pending, journal, models, known_addresses, apply_guidance, unmade)
         if unmade:
             await journal.record(capped_for_all(unmade))
-        await self._read_left(journal, models, known)
+        await self._read_left(journal, models, known_addresses)
 
     async def _read_saved(self, journal: Journal) -> None:
         """What the conversation saved for the question, where it is to be read before anything is searched."""
@@ -183,11 +183,11 @@ class GatheringPhase(Phase):
             if sub_query.id != recall_id(sub_query.query):
                 continue
             sources = await self._recall(state) if self._recall is not None else ()
-            saved = await self._collected(
+            collection = await self._collected(
                 GathererOutput(sources=tuple(sources)), sub_query, frozenset(), len(sources)
             )
-            done = SubQueryCompleted(sub_query_id=sub_query.id, sources=saved.sources, searches=0)
-            await journal.record(done, contents=saved.contents)
+            completion = SubQueryCompleted(sub_query_id=sub_query.id, sources=collection.sources, searches=0)
+            await journal.record(completion, contents=collection.contents)
 
     async def _tasks(
         self,
@@ -222,7 +222,7 @@ class GatheringPhase(Phase):
         unmade: list[tuple[SubQuery, BudgetError]],
     ) -> None:
         state = journal.state
-        told = {notice.message for notice in state.notices}  # several sub-queries have the same to say
+        messages = {notice.message for notice in state.notices}  # several sub-queries have the same to say
         handoffs = {each.id: self.handoff(each, state, known) for each in pending}
 
         async def unit(sub_query: SubQuery) -> None:
@@ -233,7 +233,7 @@ class GatheringPhase(Phase):
             handoff = with_latest(handoffs[sub_query.id], now).model_copy(
                 update={"filters": filters_of(now.options)}
             )
-            await self._unit(handoff, sub_query, now, journal, models, unmade, told)
+            await self._unit(handoff, sub_query, now, journal, models, unmade, messages)
 
         await together(
             (partial(unit, each) for each in pending),
@@ -253,18 +253,18 @@ class GatheringPhase(Phase):
         cap, pages = state.options.budget.max_fetches, tuple(state.pages_left)
         left = None if cap is None else max(0, cap - state.usage.fetches)
         handoff = self.handoff(sub_query, state, known)
-        told = PagesInput(**dict(handoff) | {"pages": pages, "fetches": left})
-        answer = await self._gather(told, models, READ)
-        found = await self._collected(answer, sub_query, known, len(pages))
-        done = SubQueryCompleted(
+        pages_input = PagesInput(**dict(handoff) | {"pages": pages, "fetches": left})
+        answer = await self._gather(pages_input, models, READ)
+        collection = await self._collected(answer, sub_query, known, len(pages))
+        completion = SubQueryCompleted(
             sub_query_id=sub_query.id,
-            sources=found.sources,
+            sources=collection.sources,
             wordings=sub_query.wordings,
             searches=0,
             fetches=answer.fetches,
-            duplicates=found.twice,
+            duplicates=collection.twice,
         )
-        await journal.record(done, *unread_notices(answer.unread, cap), contents=found.contents)
+        await journal.record(completion, *unread_notices(answer.unread, cap), contents=collection.contents)
 
     async def _collected(
         self, answer: GathererOutput, sub_query: SubQuery, known: frozenset[str], most_new: int
@@ -324,8 +324,8 @@ class GatheringPhase(Phase):
             if address:
                 journal.progress(Started(phase=self.phase, tool="fetch", input=address))
             else:
-                known = Progress(phase=self.phase, message=sub_query.query, done=read, total=wanted)
-                journal.progress(known)
+                progress = Progress(phase=self.phase, message=sub_query.query, done=read, total=wanted)
+                journal.progress(progress)
 
         async def ask(handoff: GathererInput) -> GathererOutput:
             journal.progress(note)
@@ -343,23 +343,23 @@ class GatheringPhase(Phase):
             )
             return
         most_new = state.options.max_sources_per_query
-        found = await self._collected(answer, sub_query, handoff.known, most_new)
+        collection = await self._collected(answer, sub_query, handoff.known, most_new)
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
-                sources=found.sources,
+                sources=collection.sources,
                 wordings=answer.wordings,
                 searches=came.searches,
                 fetches=came.fetches,
                 failed=came.failed,
-                duplicates=answer.stats.duplicates_skipped + found.twice,
+                duplicates=answer.stats.duplicates_skipped + collection.twice,
             )
         ]
-        new = [note for note in dict.fromkeys((*answer.notes, *found.notes)) if note not in told]
+        new = [note for note in dict.fromkeys((*answer.notes, *collection.notes)) if note not in told]
         told.update(new)
         events += [NoticeAdded(notice=Notice(name="sources", message=note)) for note in new]
         events += unread_notices(answer.unread, state.options.budget.max_fetches)
-        await journal.record(*events, contents=found.contents)
+        await journal.record(*events, contents=collection.contents)
 
     async def _gather(
         self,
@@ -384,14 +384,14 @@ class GatheringPhase(Phase):
 
 def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:
     """Empty searches in words in which they were not made yet, each new text once."""
-    known = {s.id for s in state.sub_queries}
+    query_ids = {s.id for s in state.sub_queries}
     fresh: dict[str, SubQuery] = {}
     for old in state.completed_sub_queries():
         if old.source_ids or old.iteration != state.iteration or old.id == recall_id(old.query):
             continue
         text = next(iter(wordings(old.query, old.wordings)), "")
         key = sub_query_id(text)
-        if text and key not in known and key not in fresh:
+        if text and key not in query_ids and key not in fresh:
             fresh[key] = old.model_copy(
                 update={
                     "id": key,

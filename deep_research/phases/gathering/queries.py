@@ -78,11 +78,11 @@ class Match(StrEnum):
 def matched(query: str, texts: Iterable[str]) -> Match:
     """What ``texts``, one for each result with all that is known of it, are to a query. They are looked at until one is
     to the point."""
-    wanted = question_terms(query)
-    find = StemFinder(wanted)
+    query_terms = question_terms(query)
+    find = StemFinder(query_terms)
     best = Match.EMPTY
     for text in texts:
-        share = coverage(wanted, find(text))
+        share = coverage(query_terms, find(text))
         if share >= ON_TOPIC:
             return Match.GOOD
         if share or best is Match.EMPTY:
@@ -96,14 +96,14 @@ def wordings(query: str, tried: Iterable[str] = (), *, least: int = 1) -> list[s
     content = list(dict.fromkeys(content_words(query, whole=True)))
     telling = [word for word in content if word.casefold() not in ASKING_WORDS] or content
     first = telling[0] if telling else ""
-    named = {word for word in telling if is_name_like(word) and (word != first or not first.istitle())}
-    by_weight = sorted(telling, key=lambda word: (word not in named, -len(word), telling.index(word)))
-    kept = set(by_weight[:SHORT])
-    known = {normalised(text) for text in (query, *tried)}
-    found = []
-    for words in (content, telling, [word for word in telling if word in kept]):
+    names = {word for word in telling if is_name_like(word) and (word != first or not first.istitle())}
+    by_weight = sorted(telling, key=lambda word: (word not in names, -len(word), telling.index(word)))
+    heaviest = set(by_weight[:SHORT])
+    earlier = {normalised(text) for text in (query, *tried)}
+    candidates = []
+    for words in (content, telling, [word for word in telling if word in heaviest]):
         text = " ".join(words)
-        if len(words) >= max(1, least) and normalised(text) not in known:
-            known.add(normalised(text))
-            found.append(text)
-    return found
+        if len(words) >= max(1, least) and normalised(text) not in earlier:
+            earlier.add(normalised(text))
+            candidates.append(text)
+    return candidates

@@ -80,15 +80,15 @@ class SourceReader:
         texts: dict[int, str] = {}  # fingerprints by the place of their result
         days: dict[int, date | None] = {}
         read: dict[int, GatheredSource] = {}
-        known = [identity_of(result) in handoff.known for result in results]
-        waiting = [place for place in range(len(results)) if not known[place]]
-        wanted = limit
-        while waiting and wanted > 0:
-            now, capped = self._take_allowed(results, waiting, wanted, fetching)
+        is_known = [identity_of(result) in handoff.known for result in results]
+        waiting = [place for place in range(len(results)) if not is_known[place]]
+        remaining = limit
+        while waiting and remaining > 0:
+            now, capped = self._take_allowed(results, waiting, remaining, fetching)
             unread += capped
-            asked = [(results[place], at) for place, at in now.items()]
-            pages = await self._pages(asked, handoff.filters, until, fetching)
-            found: list[tuple[int, SearchResult, Page | None]] = []
+            requests = [(results[place], at) for place, at in now.items()]
+            pages = await self._pages(requests, handoff.filters, until, fetching)
+            fetched_pages: list[tuple[int, SearchResult, Page | None]] = []
             for place, page in zip(now, pages, strict=True):
                 if isinstance(page, Unread):
                     failed[place] = page
@@ -103,22 +103,22 @@ class SourceReader:
                     continue
                 if same is not None:  # what was published first is no copy of what came later
                     unread.append(Unread(url=results[same].address, why=COPY, unwanted=True))
-                    found = [item for item in found if item[0] != same]
-                    wanted += read.pop(same, None) is not None
+                    fetched_pages = [item for item in fetched_pages if item[0] != same]
+                    remaining += read.pop(same, None) is not None
                     del texts[same]
-                found.append((place, results[place], page))
+                fetched_pages.append((place, results[place], page))
                 if page and page.document.fingerprint:
                     texts[place], days[place] = page.document.fingerprint, day
-            read |= await self._in_turn(found, query, handoff.original_query)
-            wanted -= len(found)
+            read |= await self._in_turn(fetched_pages, query, handoff.original_query)
+            remaining -= len(fetched_pages)
         # Only now: a page that can be read is worth more than what a service gives of another.
-        spare = [place for place in sorted(failed) if failed[place].extract][: max(0, wanted)]
+        spare = [place for place in sorted(failed) if failed[place].extract][: max(0, remaining)]
         extracts = [(place, _extracted(results[place]), None) for place in spare]
         read |= await self._in_turn(extracts, query, handoff.original_query)
         for place, page in sorted(failed.items()):
             unread.append(page.model_copy(update={"extract": place in spare}))
         for place, result in enumerate(results):
-            if known[place]:
+            if is_known[place]:
                 read[place] = _plain(result)
         return [read[place] for place in sorted(read)], unread
 
@@ -147,8 +147,8 @@ class SourceReader:
         self, found: Sequence[tuple[int, SearchResult, Page | None]], query: str, question: str
     ) -> dict[int, GatheredSource]:
         """Much text is looked through by one thread at a time: more would only keep the loop waiting longer."""
-        asked = len(found) * (len(query) + len(question))  # it is looked for names once for each
-        if _size(found) + asked // TEXT_UNIT <= MAX_SMALL_ITEMS:
+        work_size = len(found) * (len(query) + len(question))  # it is looked for names once for each
+        if _size(found) + work_size // TEXT_UNIT <= MAX_SMALL_ITEMS:
             return self._made(found, query, question)
         async with self.desk.entered():
             return await asyncio.to_thread(self._made, found, query, question, pause=0.0)
@@ -201,8 +201,8 @@ class SourceReader:
             if error.data.get("asked") is False:
                 fetching.give_back()
             # The page is not there, or nobody should follow its address.
-            gone = error.data.get("trouble") == "refused" or error.data.get("status") in GONE
-            return _not_read(result, at, error.problem, filters, gone=gone)
+            is_gone = error.data.get("trouble") == "refused" or error.data.get("status") in GONE
+            return _not_read(result, at, error.problem, filters, gone=is_gone)
         finally:
             fetching.done()
         if not page.asked:
@@ -226,12 +226,12 @@ class SourceReader:
         pause: float | None = None,
     ) -> dict[int, GatheredSource]:
         today = self.clock().date()
-        made = {}
+        sources = {}
         for place, result, page in found:
-            made[place] = self._source(result, page, query, question, today)
+            sources[place] = self._source(result, page, query, question, today)
             if pause is not None:
                 time.sleep(pause)  # whoever waits for the interpreter, the loop above all, goes first
-        return made
+        return sources
 
     def _source(
         self, result: SearchResult, page: Page | None, query: str, question: str, today: date
@@ -249,19 +249,19 @@ class SourceReader:
             return source
         facts = _facts(result, source, page, question, today)
         judgement = judged(facts, self.lists)
-        known: dict[str, object] = {"quality": judgement.quality}
+        values: dict[str, object] = {"quality": judgement.quality}
         if source.kind is SourceKind.WEB:
-            told = {"quality": "; ".join(judgement.signals)}
-            told |= {"primary": why} if why else {}
-            told |= {"read": "abstract"} if facts.abstract_only and source.content else {}
-            told |= {"read": EXTRACT} if facts.extract_only else {}
-            known["metadata"] = source.metadata | told
+            details = {"quality": "; ".join(judgement.signals)}
+            details |= {"primary": why} if why else {}
+            details |= {"read": "abstract"} if facts.abstract_only and source.content else {}
+            details |= {"read": EXTRACT} if facts.extract_only else {}
+            values["metadata"] = source.metadata | details
         if source.kind is SourceKind.WEB and (text := source.content):
             if not source.passages:
-                known["passages"], share = matching(query, text, source.title)
-                known["relevance"] = share if source.relevance is None else source.relevance
-            known["fingerprint"] = source.fingerprint or fingerprint(text)
-        return source.model_copy(update=known)
+                values["passages"], share = matching(query, text, source.title)
+                values["relevance"] = share if source.relevance is None else source.relevance
+            values["fingerprint"] = source.fingerprint or fingerprint(text)
+        return source.model_copy(update=values)
 
 
 def _size(found: Sequence[tuple[int, SearchResult, Page | None]]) -> int:
@@ -353,14 +353,14 @@ def _plain(result: SearchResult) -> GatheredSource:
 def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     """A source with what was read of it, and what its provider said where the page does not say."""
     document = bounded_document(page.document)
-    told = _told(result)
-    told |= {"author": document.author} if document.author else {}
-    told |= {"language": document.language} if document.language else {}
-    told |= {"unread": document.unread} if document.unread else {}
-    told |= {"page_labels": "\n".join(document.page_labels)} if document.page_labels else {}
-    told |= {"fetched_at": page.fetched_at.isoformat(timespec="seconds")}
+    details = _told(result)
+    details |= {"author": document.author} if document.author else {}
+    details |= {"language": document.language} if document.language else {}
+    details |= {"unread": document.unread} if document.unread else {}
+    details |= {"page_labels": "\n".join(document.page_labels)} if document.page_labels else {}
+    details |= {"fetched_at": page.fetched_at.isoformat(timespec="seconds")}
     found_at = without_credentials(page.final_url)  # a redirect may lead to a signed one, which is ours alone
-    told |= {"fetched_from": found_at} if found_at != result.address else {}
+    details |= {"fetched_from": found_at} if found_at != result.address else {}
     return GatheredSource(
         title=document.title or result.title,
         url=result.address,
@@ -382,7 +382,7 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
             body=page.body,
             shared=page.url == without_credentials(page.url) and page.final_url == found_at,
         ),
-        metadata=result.metadata | told,
+        metadata=result.metadata | details,
     )
 
 

@@ -44,19 +44,19 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
     question = " ".join(handoff.original_query.split())
     inquiry = parse_question(question)
     planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
-    asked = question_parts(question)
-    parts = [PlannedPart(text=part.text, expects=part.expects) for part in asked]
+    question_parts_ = question_parts(question)
+    parts = [PlannedPart(text=part.text, expects=part.expects) for part in question_parts_]
     if inquiry.subject:
         sides = (f"{inquiry.subject} {side}" for side in inquiry.forms.sides)
         planned += [PlannedQuery(query=query, rationale=SIDE, priority=2) for query in sides]
     else:
-        numbers = {part.id: number for number, part in enumerate(asked, 1)}
+        numbers = {part.id: number for number, part in enumerate(question_parts_, 1)}
         for part in inquiry.parts if len(inquiry.parts) > 1 else ():
             number = numbers.get(part_id(part.query))
             planned.append(PlannedQuery(query=part.query, rationale=PART, priority=2, part=number))
         has_parts = handoff.decides and len(inquiry.parts) > 1
-        named = () if has_parts else _named(inquiry, handoff.first_look or FirstLook())
-        planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
+        names = () if has_parts else _named(inquiry, handoff.first_look or FirstLook())
+        planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in names]
     planned = _distinct(planned, inquiry)
     if len(planned) == 1:
         words = " ".join(dict.fromkeys(inquiry.telling(question)))
@@ -77,10 +77,10 @@ def _named(inquiry: ParsedQuestion, look: FirstLook) -> list[str]:
 
 def _distinct(planned: Sequence[PlannedQuery], inquiry: ParsedQuestion) -> list[PlannedQuery]:
     """Without those that ask for the same words as one before."""
-    kept: dict[frozenset[str], PlannedQuery] = {}
+    distinct: dict[frozenset[str], PlannedQuery] = {}
     for item in planned:
-        kept.setdefault(frozenset(inquiry.words.terms(item.query)), item)
-    return list(kept.values())
+        distinct.setdefault(frozenset(inquiry.words.terms(item.query)), item)
+    return list(distinct.values())
 
 
 def _brief(inquiry: ParsedQuestion, planned: Sequence[PlannedQuery]) -> str:

@@ -138,8 +138,10 @@ def _told(handoff: PlannerInput, room: Room) -> Message:
         beside.add("What will be searched was looked at once. What it has of the question:")
         beside.material("first look", beside.within(seen(handoff.first_look), OF_LOOK, "the first look"))
     if handoff.asked:
-        asked = beside.lines([one_line(query) for query in handoff.asked], OF_ASKED, "earlier searches")
-        beside.add(f"These were searched already; search for something else:\n{listed(asked)}")
+        earlier_searches = beside.lines(
+            [one_line(query) for query in handoff.asked], OF_ASKED, "earlier searches"
+        )
+        beside.add(f"These were searched already; search for something else:\n{listed(earlier_searches)}")
     beside.add(f"{_number(handoff)} {manner(handoff)}")
     if handoff.may_be_quick:
         beside.add(
@@ -162,10 +164,10 @@ def _number(handoff: PlannerInput) -> str:
 
 def _planned(plan: Plan, handoff: PlannerInput) -> tuple[PlannedQuery, ...]:
     """The most important first, each once, none that was made before."""
-    asked = {_key(query) for query in handoff.asked}
+    query_keys = {_key(query) for query in handoff.asked}
     distinct: dict[str, PlannedSearch] = {}
     for item in sorted(plan.sub_queries, key=lambda item: item.priority):
-        if _key(item.query) and _key(item.query) not in asked:
+        if _key(item.query) and _key(item.query) not in query_keys:
             distinct.setdefault(_key(item.query), item)
     return tuple(
         PlannedQuery(
@@ -185,9 +187,9 @@ def _key(query: str) -> str:
 def seen(look: FirstLook) -> str:
     """What the corpus says of the question and the web shows of it, in words."""
     names = [m.name for m in look.names if m.bearers][:MOST_NAMES]
-    shown = list(zip(look.titles, look.snippets or [""] * len(look.titles), strict=True))
-    own = [title for title, snippet in shown if not snippet]
-    web = [one_line(f"{title}: {snippet}") for title, snippet in shown if snippet]
+    entries = list(zip(look.titles, look.snippets or [""] * len(look.titles), strict=True))
+    own = [title for title, snippet in entries if not snippet]
+    web = [one_line(f"{title}: {snippet}") for title, snippet in entries if snippet]
     parts = [f"Passages searched: {look.passages}."] if look.passages or not web else []
     if names:
         parts.append(f"Names that documents bear: {', '.join(names)}.")

@@ -111,7 +111,7 @@ class PlanningPhase(Phase):
         if is_quick:
             answer = answer.model_copy(update={"sub_queries": _first(answer.sub_queries, 1)})
         parts = parts_of(answer, state)
-        asked = {part.id: part for part in reversed(parts) if part.text}
+        parts_by_id = {part.id: part for part in reversed(parts) if part.text}
         await journal.record(
             PlanMade(
                 research_brief=answer.research_brief.strip(),
@@ -119,7 +119,7 @@ class PlanningPhase(Phase):
                     answer.sub_queries, state, [part.id if part.text else None for part in parts]
                 ),
                 first_look=look,
-                parts=tuple(reversed(asked.values())),
+                parts=tuple(reversed(parts_by_id.values())),
                 scope=answer.scope if _works_by_tasks(state) else None,
             ),
             *noted(answer.notes),
@@ -166,15 +166,18 @@ class PlanningPhase(Phase):
         if models is not None and models.purse.take("max_searches") is not None:
             return look
         try:
-            seen: FirstLook | None = await self.limits.calls(
+            first_look: FirstLook | None = await self.limits.calls(
                 self._glance, state, timeout=self.limits.operation_timeout
             )
         except (SearchError, TimeoutError) as error:  # the searches of the plan tell whether that lasts
             log.warning("no_first_look", error=told(error))
             return look
-        if look is None or seen is None:
-            return look or seen
-        titles, snippets = (*look.titles, *seen.titles), (*[""] * len(look.titles), *seen.snippets)
+        if look is None or first_look is None:
+            return look or first_look
+        titles, snippets = (
+            (*look.titles, *first_look.titles),
+            (*[""] * len(look.titles), *first_look.snippets),
+        )
         return look.model_copy(update={"titles": titles, "snippets": snippets})
 
     def _can_ask(self, state: DeepResearchState, models: RunModels) -> bool:
@@ -241,15 +244,15 @@ def parts_of(answer: PlannerOutput, state: DeepResearchState) -> tuple[QuestionP
     texts = [" ".join(item.text.split())[:LONGEST_PART] for item in answer.parts]
     if not any(texts):
         return question_parts(state.query)
-    named = [
+    parts = [
         QuestionPart(id=part_id(text), text=text, expects=item.expects if item.expects in KINDS else "")
         for text, item in zip(texts, answer.parts, strict=True)
     ]
-    if len(named) <= MOST_PARTS:
-        return tuple(named)
+    if len(parts) <= MOST_PARTS:
+        return tuple(parts)
     # What is too much to be looked at part by part is one part together: nothing that is asked is lost.
-    rest = "; ".join(part.text for part in named[MOST_PARTS - 1 :] if part.text)
-    return (*named[: MOST_PARTS - 1], QuestionPart(id=part_id(rest), text=rest))
+    rest = "; ".join(part.text for part in parts[MOST_PARTS - 1 :] if part.text)
+    return (*parts[: MOST_PARTS - 1], QuestionPart(id=part_id(rest), text=rest))
 
 
 def numbered(
@@ -258,21 +261,21 @@ def numbered(
     """The plan as sub-queries: by priority, each text once, placed behind those the run already has. ``parts`` are the
     ids of the parts by which it is numbered."""
     first = state.next_index
-    seen: dict[str, SubQuery] = {}
+    queries: dict[str, SubQuery] = {}
     for item in sorted(planned, key=lambda p: p.priority):
         text = " ".join(item.query.split())
         key = sub_query_id(text)
-        if text and key not in seen:
-            seen[key] = SubQuery(
+        if text and key not in queries:
+            queries[key] = SubQuery(
                 id=key,
                 query=text,
                 rationale=item.rationale,
                 priority=item.priority,
-                index=first + len(seen),
+                index=first + len(queries),
                 iteration=state.iteration,
                 part_id=_served(item.part, parts),
             )
-    return tuple(seen.values())
+    return tuple(queries.values())
 
 
 def _served(number: int | None, parts: Sequence[str | None]) -> str | None:

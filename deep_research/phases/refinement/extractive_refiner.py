@@ -19,15 +19,18 @@ class ExtractiveRefiner:
     name = "extractive refiner"
 
     async def __call__(self, handoff: RefinerInput) -> RefinerOutput:
-        asked = {sub_query_id(query) for query in handoff.asked}
+        query_ids = {sub_query_id(query) for query in handoff.asked}
         question, instructions = handoff.original_query, handoff.system_prompt
         queries = {steer: steering_query(steer, question, instructions) for steer in handoff.further}
         analysis = (
             *(
-                _analysis(gap_id(gap_of(steer)), 1, (query,), steer, asked)
+                _analysis(gap_id(gap_of(steer)), 1, (query,), steer, query_ids)
                 for steer, query in queries.items()
             ),
-            *(_analysis(g.id, g.priority, g.suggested_queries, g.description, asked) for g in handoff.gaps),
+            *(
+                _analysis(g.id, g.priority, g.suggested_queries, g.description, query_ids)
+                for g in handoff.gaps
+            ),
         )
         promising = tuple(g.gap_id for g in analysis if g.addressable)
         return RefinerOutput(

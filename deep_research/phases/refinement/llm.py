@@ -148,7 +148,7 @@ class LLMRefiner(ModelAgent):
 
 def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
     gaps = Aliases("G", [gap.id for gap in handoff.gaps])
-    seen = {_key(query) for query in handoff.asked}
+    query_keys = {_key(query) for query in handoff.asked}
     assessed: dict[str, GapAnalysis] = {}
     for item in judgement.gap_analysis:
         key = gaps.id(item.gap_id)
@@ -158,14 +158,14 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
             gap_id=key,
             severity=item.severity,
             addressable=item.addressable,
-            follow_up_queries=_unasked(item.follow_up_queries, seen),
+            follow_up_queries=_unasked(item.follow_up_queries, query_keys),
         )
-    named = _named(judgement, {gap.id for gap in handoff.gaps}, seen)
-    assessed |= {analysis.gap_id: analysis for _, analysis in named}
+    named_gaps = _named(judgement, {gap.id for gap in handoff.gaps}, query_keys)
+    assessed |= {analysis.gap_id: analysis for _, analysis in named_gaps}
     recommended = judgement.iteration_recommendation
     return RefinerOutput(
         gap_analysis=tuple(assessed.values()),
-        gaps=tuple(gap for gap, _ in named),
+        gaps=tuple(gap for gap, _ in named_gaps),
         remarks=tuple(
             Remark(
                 kind=RemarkKind(item.kind),
@@ -205,11 +205,11 @@ def _key(query: str) -> str:
 def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[NamedGap, GapAnalysis]]:
     """The gaps that nobody named before, with what is to be searched for them; ``seen`` are queries that need not be
     asked again, with these from now on."""
-    named: dict[str, tuple[NamedGap, GapAnalysis]] = {}
+    named_gaps: dict[str, tuple[NamedGap, GapAnalysis]] = {}
     for new in judgement.new_gaps[:MOST_NEW_GAPS]:
         text = " ".join(new.description.split())[:LONGEST_GAP]
         key = gap_id(text)
-        if not text or key in known or key in named:
+        if not text or key in known or key in named_gaps:
             continue
         follow_ups = _unasked(new.follow_up_queries, seen)
         gap = NamedGap(
@@ -217,13 +217,13 @@ def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[
             priority=_PRIORITIES[new.severity],
             suggested_queries=tuple(query.query for query in follow_ups),
         )
-        named[key] = (
+        named_gaps[key] = (
             gap,
             GapAnalysis(
                 gap_id=key, severity=new.severity, addressable=bool(follow_ups), follow_up_queries=follow_ups
             ),
         )
-    return list(named.values())
+    return list(named_gaps.values())
 
 
 def _told(handoff: RefinerInput, room: Room) -> Message:
@@ -239,8 +239,10 @@ def _told(handoff: RefinerInput, room: Room) -> Message:
     )
     if handoff.report:
         # The list of references at its end is put in by code.
-        written = with_names(handoff.draft, names_of) or handoff.report.partition(f"\n## {REFERENCES}\n")[0]
-        report = Content(REPORT, (written,), 1.0)
+        report_text = (
+            with_names(handoff.draft, names_of) or handoff.report.partition(f"\n## {REFERENCES}\n")[0]
+        )
+        report = Content(REPORT, (report_text,), 1.0)
         fitted = message.fitted([report], int(room.tokens * OF_REPORT), handoff.original_query, "the report")
         message.add("The report as it is:")
         message.material("report", fitted.texts[REPORT])
@@ -248,18 +250,18 @@ def _told(handoff: RefinerInput, room: Room) -> Message:
     names = Aliases("G", [gap.id for gap in handoff.gaps]).names
     gaps = [Content(gap.id, _forms(gap), *handoff.weights.gap(gap)) for gap in handoff.gaps]
     fitted = message.fitted(gaps, int(room.tokens * OF_GAPS), handoff.original_query, "the gaps")
-    ranked = sorted(handoff.gaps, key=lambda gap: gap.priority)
+    by_priority = sorted(handoff.gaps, key=lambda gap: gap.priority)
     lines = [
         f"{names[gap.id]} (priority {gap.priority}): {text}"
-        for gap in ranked
+        for gap in by_priority
         if (text := fitted.texts[gap.id])
     ]
     message.add("The open gaps:")
     message.material("gaps", "\n".join(lines))
-    told = {search.query for search in handoff.sub_queries if search.rationale}
-    if latest := [one_line(query) for query in reversed(handoff.asked) if query not in told]:
-        asked = message.lines(latest, OF_ASKED, "earlier searches")
-        message.add(f"Searched already as well, the latest first:\n{listed(asked)}")
+    explained_queries = {search.query for search in handoff.sub_queries if search.rationale}
+    if latest := [one_line(query) for query in reversed(handoff.asked) if query not in explained_queries]:
+        earlier_searches = message.lines(latest, OF_ASKED, "earlier searches")
+        message.add(f"Searched already as well, the latest first:\n{listed(earlier_searches)}")
     advice(message, handoff)
     message.add(manner(handoff))
     return message
@@ -268,13 +270,13 @@ def _told(handoff: RefinerInput, room: Room) -> Message:
 def _evidence(handoff: RefinerInput, message: Message) -> Mapping[str, str]:
     """What was found and who says it: as many findings, from the first on, as a share of the room takes, whose names by
     their ids it gives, and what sources have word for word where that leaves a place for it."""
-    named = source_names(handoff.sources)
+    names_of_sources = source_names(handoff.sources)
     sources = {source.id: source for source in handoff.sources}
     left = int(message.room * OF_FINDINGS)
     findings: list[Finding] = []
     for finding in in_order(handoff)[:MOST_FINDINGS]:
-        said = f"{about_finding(finding, named, sources)}: {one_line(finding.content)}"
-        left -= message.count(said) + NAME_TOKENS
+        line = f"{about_finding(finding, names_of_sources, sources)}: {one_line(finding.content)}"
+        left -= message.count(line) + NAME_TOKENS
         if left < 0 and message.rules.enabled:
             message.shortened["the findings"] = None
             break
@@ -305,13 +307,13 @@ def _beside(handoff: RefinerInput, message: Message) -> None:
     what = "the contradictions"
     message.listing("What contradicts itself:", "contradictions", conflicts, OF_BESIDE, what)
     parts = {part.id: part.text for part in handoff.parts}
-    found = [
+    lines = [
         f"{one_line(parts[v.part_id])}: {v.verdict.value}{'' if v.claim_ids else ', not told in the report'}"
         for v in handoff.verdicts
         if v.part_id in parts and len(handoff.verdicts) > 1
     ]
     heading = "The parts of the question, and what was found of each:"
-    message.listing(heading, "parts", found, OF_BESIDE, "the parts of the question")
+    message.listing(heading, "parts", lines, OF_BESIDE, "the parts of the question")
     if handoff.notices:
         limits = [one_line(notice.line) for notice in handoff.notices]
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
@@ -322,6 +324,6 @@ def _beside(handoff: RefinerInput, message: Message) -> None:
 
 def _forms(gap: Gap) -> tuple[str, ...]:
     """A gap with the ideas for searches, and without."""
-    said = one_line(gap.description)
+    description = one_line(gap.description)
     ideas = "; ".join(one_line(query) for query in gap.suggested_queries)
-    return (f"{said} Ideas: {ideas}", said) if ideas else (said,)
+    return (f"{description} Ideas: {ideas}", description) if ideas else (description,)

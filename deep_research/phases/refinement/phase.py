@@ -59,13 +59,13 @@ class RefinementPhase(Phase):
             handoff = handoff.model_copy(update={"passages": around})
         answer = await self.ask(REFINE, handoff, models)
         fresh = _named(answer, state)
-        known = {g.id for g in (*state.gaps, *fresh)}
+        gap_ids = {g.id for g in (*state.gaps, *fresh)}
         recommended = answer.iteration_recommendation
         await journal.record(
             GapsAssessed(
-                gap_analysis=tuple(g for g in answer.gap_analysis if g.gap_id in known),
+                gap_analysis=tuple(g for g in answer.gap_analysis if g.gap_id in gap_ids),
                 recommendation=recommended.model_copy(
-                    update={"priority_gaps": tuple(i for i in recommended.priority_gaps if i in known)}
+                    update={"priority_gaps": tuple(i for i in recommended.priority_gaps if i in gap_ids)}
                 ),
                 report_improvements=answer.report_improvements,
                 unknown_ids=answer.unknown,
@@ -99,12 +99,12 @@ class RefinementPhase(Phase):
 
 def _named(answer: RefinerOutput, state: DeepResearchState) -> tuple[Gap, ...]:
     """The gaps that the refiner names, each once; one that is known stays as it is."""
-    known = {gap.id for gap in state.gaps}
+    gap_ids = {gap.id for gap in state.gaps}
     fresh: dict[str, Gap] = {}
     for item in answer.gaps:
         text = " ".join(item.description.split())
         key = gap_id(text)
-        if text and key not in known:
+        if text and key not in gap_ids:
             rank = len(state.gaps) + len(fresh)
             gap = Gap(
                 id=key,
@@ -122,17 +122,17 @@ def _placed(remarks: Sequence[Remark], state: DeepResearchState) -> tuple[Remark
     """The remarks, each with the whole sentence of the report that it is about. One on a sentence that is not there is
     none, but for what is missing."""
     claims = {plainly(claim.text): claim for claim in state.claims}
-    kept: dict[Remark, None] = {}
+    placed_remarks: dict[Remark, None] = {}
     for remark in remarks[:MOST_REMARKS]:
-        wanted = plainly(remark.sentence)
-        found = next((c for text, c in claims.items() if wanted and text.startswith(wanted)), None)
-        found = found or next((c for text, c in claims.items() if wanted and wanted in text), None)
-        if found is not None:
-            place = {"sentence": found.text, "heading": found.heading.partition(" > ")[0]}
-            kept[remark.model_copy(update=place)] = None
-        elif remark.kind is RemarkKind.MISSING or (remark.heading and not wanted):
-            kept[remark.model_copy(update={"sentence": ""})] = None
-    return tuple(kept)
+        sentence = plainly(remark.sentence)
+        match = next((c for text, c in claims.items() if sentence and text.startswith(sentence)), None)
+        match = match or next((c for text, c in claims.items() if sentence and sentence in text), None)
+        if match is not None:
+            place = {"sentence": match.text, "heading": match.heading.partition(" > ")[0]}
+            placed_remarks[remark.model_copy(update=place)] = None
+        elif remark.kind is RemarkKind.MISSING or (remark.heading and not sentence):
+            placed_remarks[remark.model_copy(update={"sentence": ""})] = None
+    return tuple(placed_remarks)
 
 
 def _originals(handoff: RefinerInput) -> dict[str, Original]:

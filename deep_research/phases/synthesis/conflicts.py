@@ -34,7 +34,7 @@ def conflicts(
     rows = [row for c in tabled for row in _rows(c, by_id, named)]
     blocks = [_table(rows)] if rows else []
     better = ((c, better_borne_out(c, escaped)) for c in tabled)
-    if preferred := [f"{escaped(subject_of(c))}: {told}" for c, told in better if told]:
+    if preferred := [f"{escaped(subject_of(c))}: {preference}" for c, preference in better if preference]:
         blocks.append(Block.notice(" ".join(preferred)))
     blocks += Block.items(lines[:MOST])
     return [Block.heading(2, HEADING), *blocks] if blocks else []
@@ -57,8 +57,8 @@ def published(
     inside = [c for c in every if any((s.finding_id, s.told) in own for s in c.sides)]
     rows = [(_title(named.get(f.source)), _date(named.get(f.source)), f.text, f.finding) for f in figures]
     for conflict in inside:
-        told = {(finding, text) for _, _, text, finding in rows}
-        rows += [row for row in _says(conflict, by_id, named) if (row[3], row[2]) not in told]
+        row_keys = {(finding, text) for _, _, text, finding in rows}
+        rows += [row for row in _says(conflict, by_id, named) if (row[3], row[2]) not in row_keys]
     cells = [("", title, date, f"{_cell(text)} [{mark}]") for title, date, text, mark in rows]
     better = [f"They differ. {capital(line)}" for c in inside if (line := better_borne_out(c, escaped))]
     below = " ".join(better) or DIFFER
@@ -69,32 +69,32 @@ def published(
 
 def conflict_line(conflict: Contradiction, names: Mapping[str, str], sources: Mapping[str, Source]) -> str:
     """What a model is told of a contradiction, findings by their ``names``: empty where it was given none of them."""
-    known = [names[i] for i in conflict.finding_ids if i in names]
+    labels = [names[i] for i in conflict.finding_ids if i in names]
     if not conflict.sides:
-        return f"{', '.join(known)}: {one_line(conflict.description)}" if len(known) > 1 else ""
-    if not known:
+        return f"{', '.join(labels)}: {one_line(conflict.description)}" if len(labels) > 1 else ""
+    if not labels:
         return ""
-    told = []
+    stances = []
     for side in conflict.sides:
         title = one_line(_title(sources.get(side.source_id)))
         of = ", ".join(filter(None, (title, _day(side), f"voice {side.voice + 1}")))
-        told.append(f"{names.get(side.finding_id, ANOTHER)} says {one_line(side.told)} ({of})")
+        stances.append(f"{names.get(side.finding_id, ANOTHER)} says {one_line(side.told)} ({of})")
     better = capital(better_borne_out(conflict, one_line))
     return " ".join(
-        [f"{', '.join(known)}: {one_line(conflict.description)}", f"{'; '.join(told)}.", better]
+        [f"{', '.join(labels)}: {one_line(conflict.description)}", f"{'; '.join(stances)}.", better]
     ).strip()
 
 
 def with_conflicts(draft: str, handoff: SynthesizerInput) -> str:
     """The draft, and after it the contradictions that concern findings which it cites and that it does not tell: of
     which it has no two sides, each with its reference and figure."""
-    cited = set(ids_in(draft))
+    cited_ids = set(ids_in(draft))
     figures = {_plain(figure) for figure in _FIGURE.findall(draft)}
     left = [
         conflict
         for conflict in handoff.contradictions
-        if any(side.finding_id in cited for side in conflict.sides)
-        and len({s.told for s in conflict.sides if s.finding_id in cited and _is_in(s, figures)}) < 2
+        if any(side.finding_id in cited_ids for side in conflict.sides)
+        and len({s.told for s in conflict.sides if s.finding_id in cited_ids and _is_in(s, figures)}) < 2
     ]
     section = conflicts(left, handoff.findings, handoff.sources)
     return f"{Document.read(draft.rstrip()).with_blocks(section).markdown}\n" if section else draft
@@ -115,11 +115,11 @@ def _rows(
     conflict: Contradiction, findings: Mapping[str, Finding], sources: Mapping[str, Source]
 ) -> list[tuple[str, ...]]:
     """What a contradiction is about stands in its first row."""
-    told = _says(conflict, findings, sources)
-    abouts = [subject_of(conflict), *[""] * (len(told) - 1)]
+    statements = _says(conflict, findings, sources)
+    abouts = [subject_of(conflict), *[""] * (len(statements) - 1)]
     return [
         (about, title, date, f"{_cell(text)} [{mark}]")
-        for about, (title, date, text, mark) in zip(abouts, told, strict=True)
+        for about, (title, date, text, mark) in zip(abouts, statements, strict=True)
     ]
 
 
@@ -127,8 +127,8 @@ def _says(
     conflict: Contradiction, findings: Mapping[str, Finding], sources: Mapping[str, Source]
 ) -> list[tuple[str, str, str, str]]:
     """The title, date, words and reference of each side. Where a finding is on two sides, the reference is its source."""
-    told = {(side.finding_id, side.told) for side in conflict.sides}
-    both = {finding for finding, text in told if any(f == finding and t != text for f, t in told)}
+    stances = {(side.finding_id, side.told) for side in conflict.sides}
+    both = {finding for finding, text in stances if any(f == finding and t != text for f, t in stances)}
     rows: dict[tuple[str, str, str, str], None] = {}
     for side in conflict.sides:
         held = findings.get(side.finding_id)
@@ -154,10 +154,10 @@ def _day(side: ContradictionSide) -> str:
 
 def _table(rows: Sequence[Sequence[str]], columns: Sequence[str] = _COLUMNS) -> Block:
     """Columns without any entry are left out. The last one is marked up already."""
-    kept = [n for n in range(len(columns)) if any(row[n] for row in rows)]
+    filled_columns = [n for n in range(len(columns)) if any(row[n] for row in rows)]
     last = len(columns) - 1
-    body = [[row[n] if n == last else _cell(row[n]) for n in kept] for row in rows]
-    return Block.table([columns[n] for n in kept], body)
+    body = [[row[n] if n == last else _cell(row[n]) for n in filled_columns] for row in rows]
+    return Block.table([columns[n] for n in filled_columns], body)
 
 
 def _cell(text: str) -> str:
@@ -170,16 +170,18 @@ def _lines(
     """One line for each thing that is told differently: all that tell it, with their own words and references."""
     lines: dict[str, dict[str, None]] = {}
     for conflict in contradictions:
-        told = [findings[i] for i in conflict.finding_ids if i in findings]
-        if len(told) < 2:
+        pair = [findings[i] for i in conflict.finding_ids if i in findings]
+        if len(pair) < 2:
             continue
-        said = compared(told[0].content, told[1].content)
-        if said is None or not all(side.source_ids for side in told):
-            lines[f"{escaped(conflict.description)} [{', '.join(s.id for s in told)}]"] = {}
+        comparison = compared(pair[0].content, pair[1].content)
+        if comparison is None or not all(side.source_ids for side in pair):
+            lines[f"{escaped(conflict.description)} [{', '.join(s.id for s in pair)}]"] = {}
             continue
-        of = f" for {escaped(said.of)}" if said.of else ""
-        every = lines.setdefault(f"Different {said.about}{of}: ", {})
-        every[_line_side(told[0], said.one, sources)] = every[_line_side(told[1], said.other, sources)] = None
+        of = f" for {escaped(comparison.of)}" if comparison.of else ""
+        every = lines.setdefault(f"Different {comparison.about}{of}: ", {})
+        every[_line_side(pair[0], comparison.one, sources)] = every[
+            _line_side(pair[1], comparison.other, sources)
+        ] = None
     return [f"{about}{'; '.join(every)}" for about, every in lines.items()]
 
 

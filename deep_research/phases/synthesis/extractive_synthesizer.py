@@ -68,42 +68,42 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     the passages: headings, differing figures, limits and references come on top."""
     sources = {source.id: source for source in handoff.sources}
     sound, withdrawn = parted(_ordered(handoff.findings, sources), handoff.sources)
-    told = _first(sound or withdrawn, handoff)
-    kept = within(handoff.words, told)
+    ordered = _first(sound or withdrawn, handoff)
+    selection = within(handoff.words, ordered)
     title = shortened(" ".join(handoff.original_query.split()), MAX_TITLE)
     blocks = [Block.heading(1, escaped(title))]
     if notice:
         blocks.append(Block.notice(notice))
-    if kept and not sound:
+    if selection and not sound:
         blocks.append(Block.notice(ALL_WITHDRAWN))
     inquiry = parse_question(handoff.original_query)
-    shown = {finding.id for finding in kept}
-    differing = [c for c in handoff.contradictions if not shown.isdisjoint(c.finding_ids)]
-    if kept and (inquiry.is_topic or inquiry.subject):
-        blocks += _passages(kept, sources, inquiry.words)
-    elif kept:
+    finding_ids = {finding.id for finding in selection}
+    differing = [c for c in handoff.contradictions if not finding_ids.isdisjoint(c.finding_ids)]
+    if selection and (inquiry.is_topic or inquiry.subject):
+        blocks += _passages(selection, sources, inquiry.words)
+    elif selection:
         best = {v.finding_ids[0] for v in handoff.verdicts if v.finding_ids}
-        answers = [f for f in kept if f.id in best and f.rank is not None] or kept[:1]
+        answers = [f for f in selection if f.id in best and f.rank is not None] or selection[:1]
         steered = [
-            f for f in kept[: len(handoff.steering)] if _is_steered_to(f, handoff) and f not in answers
+            f for f in selection[: len(handoff.steering)] if _is_steered_to(f, handoff) and f not in answers
         ]
         numbers = figures(
             inquiry, sound or withdrawn, {source.id: source.title for source in handoff.sources}
         )
         answers = _led(answers, numbers, sound or withdrawn)
-        given, left = published(numbers, handoff.contradictions, handoff.findings, handoff.sources)
+        figures_table, left = published(numbers, handoff.contradictions, handoff.findings, handoff.sources)
         differing = [contradiction for contradiction in left if contradiction in differing]
         blocks += [
             Block.heading(2, "Answer"),
         ]
         for finding in steered:
             blocks += _cited([_told(finding, inquiry.words)], [finding])
-        blocks += [*_answer(answers, inquiry.words), *given]
-        blocks += _passages(kept, sources, inquiry.words, answers)
+        blocks += [*_answer(answers, inquiry.words), *figures_table]
+        blocks += _passages(selection, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
     if sound and withdrawn:
         blocks += [Block.heading(2, WITHDRAWN), *_paragraphs(within(handoff.words // 4, withdrawn))]
-    uncited = sum(f.rank is None for f in sound) - sum(f.rank is None for f in kept) if sound else 0
+    uncited = sum(f.rank is None for f in sound) - sum(f.rank is None for f in selection) if sound else 0
     return Document.of([*blocks, *_limits(handoff, uncited)]).markdown
 
 
@@ -112,8 +112,8 @@ def _ordered(findings: Iterable[Finding], sources: Mapping[str, Source]) -> list
     of the better source."""
 
     def better(finding: Finding) -> int:
-        known = (sources[i].quality for i in finding.source_ids if i in sources)
-        return max(map(RANKS.index, known), default=0)
+        qualities = (sources[i].quality for i in finding.source_ids if i in sources)
+        return max(map(RANKS.index, qualities), default=0)
 
     return sorted(findings, key=lambda f: (f.rank is None, f.rank or 0, -f.relevance, -better(f)))
 
@@ -143,31 +143,31 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     """The best that fit into ``words``, at least one. Where no length was asked for, only those that are not far below
     the best, and the fewer the less likely they hold the answer, but `DOUBTFUL_WORDS` of them. One that is too long
     leaves its place to the next."""
-    kept: list[Finding] = []
+    selection: list[Finding] = []
     asked_for = words != DEFAULT_WORDS
     if not asked_for and findings and findings[0].probability is not None:
         words = max(DOUBTFUL_WORDS, round(words * findings[0].probability))
-    heard: set[tuple[str, ...]] = set()
+    earlier_texts: set[tuple[str, ...]] = set()
     for finding in findings:
-        if kept and not asked_for and finding.rank is not None and finding.relevance < LEAST:
+        if selection and not asked_for and finding.rank is not None and finding.relevance < LEAST:
             continue
         size = unspaced.size(finding.content)
-        if finding.rank is not None or finding.source_ids not in heard:
+        if finding.rank is not None or finding.source_ids not in earlier_texts:
             size += 1  # its reference
-        if not kept or size <= words:
-            kept.append(finding)
-            heard.add(finding.source_ids)
+        if not selection or size <= words:
+            selection.append(finding)
+            earlier_texts.add(finding.source_ids)
             words -= size
-    return kept
+    return selection
 
 
 def _led(answers: Sequence[Finding], told: Sequence[Figure], findings: Iterable[Finding]) -> list[Finding]:
     """The answers, and in place of one that gives one of several figures the one that gives the first of them."""
     if not told:
         return list(answers)
-    given = {figure.finding for figure in told}
+    figure_findings = {figure.finding for figure in told}
     lead = next(f for f in findings if f.id == told[0].finding)
-    return list({f.id: f for f in (lead if f.id in given else f for f in answers)}.values())
+    return list({f.id: f for f in (lead if f.id in figure_findings else f for f in answers)}.values())
 
 
 def _answer(best: Sequence[Finding], words: Vocabulary) -> Iterator[Block]:

@@ -84,15 +84,15 @@ class Judge:
     async def judge(self, claims: Sequence[Claim]) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
         """What the model says of `CLAIMS_AT_ONCE` claims at most, by their keys, and of the parts of the question. A
         claim that it could not be asked about has a judgement without a verdict."""
-        shown = await off_loop(self.work, lambda: [passages(claim, self.cited) for claim in claims])
+        passages_of = await off_loop(self.work, lambda: [passages(claim, self.cited) for claim in claims])
         try:
             answer, message = await asked(
                 self.model,
                 SYSTEM,
                 max(LEAST_OUTPUT, EACH_OUTPUT * len(claims)),
                 JudgedReport,
-                lambda room: _Request(claims, shown, self.state, self.cited, room),
-                size=sum(len(quote.quote) for each in shown for quote in each),
+                lambda room: _Request(claims, passages_of, self.state, self.cited, room),
+                size=sum(len(quote.quote) for each in passages_of for quote in each),
             )
         except WorkError as error:
             return {key: self._silent(key, error.problem) for key in map(key_of, claims)}, ()
@@ -102,23 +102,25 @@ class Judge:
         self, claims: Sequence[Claim], answer: JudgedReport, message: _Request
     ) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
         by_name = {claim.id: claim for claim in claims}
-        given: dict[str, Judgement] = {}
+        judgements: dict[str, Judgement] = {}
         for item in answer.verdicts:
             claim = by_name.get(message.claims.id(item.claim) or "")
-            if claim is not None and key_of(claim) not in given:
-                given[key_of(claim)] = self._judgement(claim, item, message)
-        said = {key: given.get(key) or self._silent(key, UNSAID) for key in map(key_of, claims)}
-        return said, tuple(self._parts(answer.parts, by_name, message))
+            if claim is not None and key_of(claim) not in judgements:
+                judgements[key_of(claim)] = self._judgement(claim, item, message)
+        all_judgements = {
+            key: judgements.get(key) or self._silent(key, UNSAID) for key in map(key_of, claims)
+        }
+        return all_judgements, tuple(self._parts(answer.parts, by_name, message))
 
     def _silent(self, key: str, reason: str) -> Judgement:
         return Judgement(key=key, reason=reason, model=self.model.name)
 
     def _judgement(self, claim: Claim, item: JudgedClaim, message: _Request) -> Judgement:
-        found = (self._quote(claim, words, message) for words in item.quotes[:MOST_QUOTES])
+        quotes = (self._quote(claim, words, message) for words in item.quotes[:MOST_QUOTES])
         return Judgement(
             key=key_of(claim),
             verdict=ClaimVerdict(item.verdict),
-            quotes=tuple(dict.fromkeys(quote for quote in found if quote is not None)),
+            quotes=tuple(dict.fromkeys(quote for quote in quotes if quote is not None)),
             missing=one_line(item.missing)[:LONGEST_WORDS],
             model=self.model.name,
         )
@@ -148,10 +150,10 @@ class Judge:
 def passages(claim: Claim, cited: CitationResolver) -> list[Quote]:
     """What a judge sees beside a claim: the quotes that it cites, and what comes nearest in their sources."""
     every = list(dict.fromkeys((*cited.quoted(claim.finding_ids), *claim.evidence)))
-    kept = [
+    chosen_passages = [
         quote for quote in every if not any(_is_within(quote, other) for other in every if other != quote)
     ]
-    return kept[:MOST_PASSAGES]
+    return chosen_passages[:MOST_PASSAGES]
 
 
 def _is_within(quote: Quote, other: Quote) -> bool:
@@ -190,11 +192,11 @@ class _Request(Message):
             f"{_remarks(claim)}"
             for claim, quotes in zip(claims, shown, strict=True)
         ]
-        quoted = [
+        passage_lines = [
             f"{name} ({one_line(cited.title(quote.source_id))}): {one_line(quote.quote)[:LONGEST_PASSAGE]}"
             for name, quote in zip(names.values(), self.by_key.values(), strict=True)
         ]
-        self.material("passages", "\n".join(self.lines(quoted, OF_PASSAGES, "the passages")))
+        self.material("passages", "\n".join(self.lines(passage_lines, OF_PASSAGES, "the passages")))
         self.material("claims", "\n".join(self.lines(claimed, OF_CLAIMS, "the claims")))
 
 
@@ -208,10 +210,10 @@ def _shown(claim: Claim) -> str:
 
 
 def _remarks(claim: Claim) -> str:
-    told = [
+    remarks = [
         f"{reason.aspect} “{one_line(reason.claimed)}”"
         + (f", the source has “{one_line(reason.found)}”" if reason.found else "")
         for reason in claim.reasons
         if reason.aspect not in _NO_REMARK
     ]
-    return f" (remarks: {'; '.join(told)})" if told else ""
+    return f" (remarks: {'; '.join(remarks)})" if remarks else ""

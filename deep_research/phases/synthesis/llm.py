@@ -66,28 +66,26 @@ class LLMSynthesizer(ModelAgent):
     async def _report(
         self, handoff: SynthesizerInput, model: LanguageModel, write: _Write
     ) -> SynthesizerOutput:
-        wanted = handoff.words
-        long = wanted > AT_ONCE and most_sections(handoff.requests) >= LEAST_SECTIONS
+        target_words = handoff.words
+        long = target_words > AT_ONCE and most_sections(handoff.requests) >= LEAST_SECTIONS
         if not long:
-            handoff = handoff.model_copy(update={"words": min(wanted, AT_ONCE)})
-        room = await self._room(wanted, model, long)
+            handoff = handoff.model_copy(update={"words": min(target_words, AT_ONCE)})
+        room = await self._room(target_words, model, long)
         material = await off_loop(handoff.items, given, handoff, room)
         try:
-            written = await write(handoff, material, model)
+            result = await write(handoff, material, model)
         except (WindowError, ModelError) as error:
             if not self._rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
                 raise
-            sent = sum(room.counter.expected(each.text) for each in material.rounds)
-            now = await self._room(wanted, model, long)  # its window may have turned out to be smaller
-            smaller = replace(now, tokens=min(now.tokens, min(room.tokens, sent) // 2))  # once
+            material_tokens = sum(room.counter.expected(each.text) for each in material.rounds)
+            now = await self._room(target_words, model, long)  # its window may have turned out to be smaller
+            smaller = replace(now, tokens=min(now.tokens, min(room.tokens, material_tokens) // 2))  # once
             material = await off_loop(handoff.items, given, handoff, smaller)
-            written = await write(handoff, material, model)
-        report, message, headings, told = written
-        notes = (*message.notes(self.name), *told)
-        if handoff.words < wanted:
-            shorter = (
-                f"For want of budget the report was written in {handoff.words} words instead of {wanted}."
-            )
+            result = await write(handoff, material, model)
+        report, message, headings, notices = result
+        notes = (*message.notes(self.name), *notices)
+        if handoff.words < target_words:
+            shorter = f"For want of budget the report was written in {handoff.words} words instead of {target_words}."
             notes = (*notes, shorter)
         if material.left_out:
             notes = (*notes, "Findings of less weight were left out of the report for want of room.")
@@ -113,8 +111,8 @@ class LLMSynthesizer(ModelAgent):
         # One that is far shorter than is wanted is written anew, where there is something new and room for more.
         short = handoff.words > AT_ONCE and unspaced.size(handoff.draft) < TOO_SHORT * handoff.words
         if handoff.improving or not short:
-            if (made := await revise(handoff, material, model)) is not None:
-                return made[0].text, made[1], made[0].headings, ()
+            if (revision := await revise(handoff, material, model)) is not None:
+                return revision[0].text, revision[1], revision[0].headings, ()
             if handoff.improving:  # nothing new is to be told
                 return handoff.draft, with_material(handoff, material), (), (NOT_REVISED,)
         return await self._write_anew(handoff, material, model)
@@ -145,8 +143,8 @@ class LLMSynthesizer(ModelAgent):
             call = message.call(SYSTEM, report_output(handoff.words, model.profile), label="report")
             answer = await model.text(call)
             size = len(answer.value) // TEXT_UNIT_CHARS
-            asked, names = handoff.original_query, material.names
-            draft = await off_loop(size, ModelDraft.of, answer.value, asked, names, material.words)
+            question, names = handoff.original_query, material.names
+            draft = await off_loop(size, ModelDraft.of, answer.value, question, names, material.words)
             if not complete(answer, model):
                 why = "the draft was cut off"
                 problem = f"The last draft was cut off. Keep to {handoff.words} words."

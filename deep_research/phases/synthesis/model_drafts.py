@@ -92,8 +92,8 @@ class ModelDraft:
 
 def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ()) -> str:
     """The report with what the engine has to say of itself: what was left out, and who did not do his work."""
-    said = [notice.line for notice in handoff.notices if is_of_engine(notice)]
-    notes = list(dict.fromkeys(escaped(note) for note in (*said, *more)))
+    note_lines = [notice.line for notice in handoff.notices if is_of_engine(notice)]
+    notes = list(dict.fromkeys(escaped(note) for note in (*note_lines, *more)))
     if not notes:
         return report
     section = (Block.heading(2, LIMITS), *Block.items(notes))
@@ -121,10 +121,10 @@ def with_ids(body: str, names: Aliases, material: str = "") -> tuple[str, int]:
 
     def ids(match: re.Match[str]) -> str:
         nonlocal count
-        written = _SPELT.sub("F", match.group(1))
-        found = names.all(re.findall(r"F\d+", _RANGE.sub(_counted_out, written), re.IGNORECASE))
-        count += len(found)
-        return f" [{', '.join(found)}]" if found else ""
+        labels = _SPELT.sub("F", match.group(1))
+        finding_ids = names.all(re.findall(r"F\d+", _RANGE.sub(_counted_out, labels), re.IGNORECASE))
+        count += len(finding_ids)
+        return f" [{', '.join(finding_ids)}]" if finding_ids else ""
 
     body = _FORGED.sub(lambda match: match["code"] or "", body)
     # A heading refers to nothing.
@@ -173,8 +173,8 @@ def is_cut(text: str) -> bool:
     if not _breaks_off(last):
         return False
     # Who ends all other lines with a mark did not mean to end here.
-    ended = sum(not _breaks_off(line) for line in others)
-    return ended * 2 > len(others) if others else len(last) > 40 and not is_item
+    whole_lines = sum(not _breaks_off(line) for line in others)
+    return whole_lines * 2 > len(others) if others else len(last) > 40 and not is_item
 
 
 def _breaks_off(line: str) -> bool:

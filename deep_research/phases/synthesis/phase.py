@@ -122,15 +122,15 @@ class SynthesisPhase(Phase):
         draft = state.draft
         if draft is None:
             try:
-                draft, told = await self._drafted(state, journal, models)
+                draft, notices = await self._drafted(state, journal, models)
             except WorkError as error:
                 # There is a report of this iteration already, of this agent, that was to be made better.
                 if not (state.refined == state.iteration and self._last_version(state)):
                     raise
                 await self._left(state, journal, error)
                 return
-            if told or not self.spec.deterministic:  # what is told with it bears out lines of it
-                await journal.record(ReportDrafted(draft=draft), *told)
+            if notices or not self.spec.deterministic:  # what is told with it bears out lines of it
+                await journal.record(ReportDrafted(draft=draft), *notices)
         problems: list[str] = []
         repairs = partial(self._repairs, state, models, problems)
         secret = await off_loop(_size(state), confidential_of, state)
@@ -142,9 +142,9 @@ class SynthesisPhase(Phase):
         compared: list[Event] = []
         if revised and state.report_draft:
             size = (len(state.report_draft) + len(report.draft)) // TEXT_UNIT_CHARS
-            kept, because = await off_loop(size, compare, journal.state, report)
-            compared.append(ReportCompared(kept=kept, because=because))
-            if not kept:
+            better, because = await off_loop(size, compare, journal.state, report)
+            compared.append(ReportCompared(kept=better, because=because))
+            if not better:
                 draft, claims = await work.finished(earlier_draft(journal.state))
                 report = await _written(journal.state, draft, claims)
         untold_ = untold(journal.state.parts, report.verdicts)
@@ -170,13 +170,13 @@ class SynthesisPhase(Phase):
         # Without marks too: these are ours to put in.
         text = await off_loop(size, lambda: unmarked(withheld(plain(answer.report), state)))
         cut = MARK in text and MARK not in answer.report
-        told: list[Event] = [
+        events: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
             *unfollowed(answer.unfollowed),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         ]
         draft = Draft(text=text, writer=self.spec.name, unknown=answer.unknown, revised=answer.revised)
-        return draft, told
+        return draft, events
 
     async def _left(self, state: DeepResearchState, journal: Journal, error: WorkError) -> None:
         """The report stays as it is, since it cannot be revised: nobody waits for that, and nothing less takes its
@@ -253,8 +253,8 @@ def _size(state: DeepResearchState) -> int:
 def confidential_of(state: DeepResearchState) -> SecretFilter:
     quotes = [quote.quote for finding in state.findings for quote in finding.quotes]
     titles = [f"{source.title} {source.url or ''}" for source in state.sources]
-    known = "\n".join((state.query, *quotes, *titles))
-    return SecretFilter(state.options.system_prompt or "", known)
+    public_text = "\n".join((state.query, *quotes, *titles))
+    return SecretFilter(state.options.system_prompt or "", public_text)
 
 
 async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Claim]) -> ReportWritten:
@@ -281,9 +281,9 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
 def compare(state: DeepResearchState, new: ReportWritten) -> tuple[bool, tuple[str, ...]]:
     """Whether the new version is better than the report that the state has, and why."""
     last = carried_over(state)
-    told = part_answers(state, state.claims)
+    answers = part_answers(state, state.claims)
     return better(
-        Version.of(last, state.claims, told, state.contradictions),
+        Version.of(last, state.claims, answers, state.contradictions),
         Version.of(new.draft, new.claims, new.verdicts, state.contradictions),
         state.report_words,
         state.options.min_supported,

@@ -58,19 +58,19 @@ def repaired_by_code(draft: str, claims: Sequence[Claim], checker: Checker) -> t
     """The draft with what code can mend of the claims that fail. A claim whose words another finding carries refers to
     that one; one that its sources say otherwise, or say less of, gives way to their words; a sentence that cites nothing,
     and that nothing comes near to, goes. The rest stays as it is, with what the judge alone finds wanting."""
-    said = Counter(plainly(claim.text) for claim in claims)
+    occurrences = Counter(plainly(claim.text) for claim in claims)
     left = Counter(claim.heading for claim in claims)
     changes: dict[Span, str] = {}
     repairs: list[Repair] = []
     for claim in claims:
         if claim.checked is ClaimVerdict.SUPPORTED or not checker.fails(claim):
             continue
-        repair, words = _mended(claim, draft, checker, said, alone=left[claim.heading] < 2)
+        repair, words = _mended(claim, draft, checker, occurrences, alone=left[claim.heading] < 2)
         if repair is None:
             continue
         if repair.kind is RepairKind.REMOVED:
             left[claim.heading] -= 1
-        said[plainly(repair.after)] += 1
+        occurrences[plainly(repair.after)] += 1
         changes[claim.place] = words
         repairs.append(repair)
     return _rewritten(draft, changes), tuple(repairs)
@@ -107,8 +107,8 @@ def _mended(
 def _bearing(claim: Claim, others: tuple[str, ...], draft: str, checker: Checker) -> tuple[str, ...]:
     """Other findings whose sources carry the claim, by themselves or with those that it cites."""
     for cites in (others, (*claim.finding_ids, *others)):
-        found, evidence = checker.said_by(cites, claim, draft)
-        if others and found.verdict is ClaimVerdict.SUPPORTED:
+        support, evidence = checker.said_by(cites, claim, draft)
+        if others and support.verdict is ClaimVerdict.SUPPORTED:
             bearers = {quote.source_id for quote in evidence}
             return tuple(i for i in cites if bearers.intersection(checker.cited.source_ids(i)))
     return ()
@@ -133,10 +133,10 @@ def repaired_by_model(
         if after is None or (claim.kind is ClaimKind.CELL and not after):
             continue
         after = changes[claim.place] = unmarked(after)
-        shown = without_marks(after).strip()
-        same = plainly(shown) == plainly(claim.text)
+        plain_text = without_marks(after).strip()
+        same = plainly(plain_text) == plainly(claim.text)
         kind = RepairKind.CITED if same else RepairKind.REWORDED if after else RepairKind.REMOVED
-        repairs.append(Repair(kind=kind, before=claim.text, after=shown, by=by, reasons=claim.reasons))
+        repairs.append(Repair(kind=kind, before=claim.text, after=plain_text, by=by, reasons=claim.reasons))
     return _rewritten(draft, changes), tuple(repairs)
 
 
@@ -146,11 +146,11 @@ def _fitting(words: str | None) -> str | None:
     if words is None or not words.strip():
         return words and ""
     line = _BLOCK_MARK.sub("", " ".join(unmarked(words).split())).replace("|", ",")
-    said = without_marks(line).strip()
-    if not said or len(said) > LONGEST_REPAIR:
+    plain_line = without_marks(line).strip()
+    if not plain_line or len(plain_line) > LONGEST_REPAIR:
         return None
     ids = ", ".join(dict.fromkeys(i for match in marks_in(line) for i in ids_in(match.group())))
-    whole = ended(said)
+    whole = ended(plain_line)
     return f"{whole[:-1]} [{ids}]{whole[-1]}" if ids else whole
 
 
@@ -217,8 +217,8 @@ class ClaimWork:
     def _work(self, text: str) -> int:
         """How much there is to compare, in small items: the draft, the findings, and the texts of sources."""
         findings = self.journal.state.findings
-        said = len(text) // DRAFT_UNIT + sum(len(finding.content) for finding in findings) // TEXT_UNIT_CHARS
-        return len(findings) + said + sum(map(len, self._texts.values())) // TEXTS_UNIT
+        units = len(text) // DRAFT_UNIT + sum(len(finding.content) for finding in findings) // TEXT_UNIT_CHARS
+        return len(findings) + units + sum(map(len, self._texts.values())) // TEXTS_UNIT
 
     def _known_judgements(self) -> dict[str, Judgement]:
         return known_judgements(self.journal.state)
@@ -259,8 +259,8 @@ class ClaimWork:
         size = self._work(text)
         # Nobody judges before what the model made is in the log.
         every = await off_loop(size, checker.claims, text, self._known_judgements())
-        repaired = {repair.after for repair in repairs}  # once
-        left = [claim for claim in _new_in(draft, every) if claim.text not in repaired]
+        new_texts = {repair.after for repair in repairs}  # once
+        left = [claim for claim in _new_in(draft, every) if claim.text not in new_texts]
         text, more = await off_loop(size, repaired_by_code, text, left, checker)
         draft = draft.model_copy(update={"text": text, "repairs": (*repairs, *more)})
         await self.journal.record(ReportDrafted(draft=draft))

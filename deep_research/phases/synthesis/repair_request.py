@@ -51,16 +51,17 @@ async def repair(handoff: RepairInput, model: LanguageModel, rules: ContentRules
     answer, message = await asked(
         model, SYSTEM, output, RewordedClaims, lambda room: _Asked(handoff, room), rules
     )
-    made: dict[str, str] = {}
+    replacements: dict[str, str] = {}
     for item in answer.claims:
         key = message.claims.id(item.claim)
-        if key is None or key in made:
+        if key is None or key in replacements:
             continue
         text, cites = with_ids(one_line(item.text).lstrip("#-*> "), message.findings)
         if cites or not text.strip():
-            made[key] = text.strip()
+            replacements[key] = text.strip()
     return RepairOutput(
-        claims=tuple(RepairedClaim(claim_id=key, text=text) for key, text in made.items()), by=model.name
+        claims=tuple(RepairedClaim(claim_id=key, text=text) for key, text in replacements.items()),
+        by=model.name,
     )
 
 
@@ -73,11 +74,11 @@ class _Asked(Message):
         self.claims = Aliases("C", [claim.claim_id for claim in handoff.claims])
         opening(self, handoff)
         self.add("What was found:")
-        told = [
+        claim_lines = [
             _with_quotes(name, finding)
             for finding, name in zip(handoff.findings, self.findings.names.values(), strict=True)
         ]
-        self.material("findings", "\n".join(self.lines(told, OF_FINDINGS, "the findings")))
+        self.material("findings", "\n".join(self.lines(claim_lines, OF_FINDINGS, "the findings")))
         self.add("The statements that are to be given anew:")
         claims = [
             f"{name}{_cites(claim, self.findings)}: {one_line(claim.text)} — {_why(claim)}"
@@ -88,8 +89,8 @@ class _Asked(Message):
 
 
 def _cites(claim: FailedClaim, names: Aliases) -> str:
-    known = [names.names[i] for i in claim.finding_ids if i in names.names]
-    return f" (cites {', '.join(known)})" if known else " (cites nothing)"
+    names_ = [names.names[i] for i in claim.finding_ids if i in names.names]
+    return f" (cites {', '.join(names_)})" if names_ else " (cites nothing)"
 
 
 def _with_quotes(name: str, finding: Finding) -> str:
@@ -107,8 +108,8 @@ def _why(claim: FailedClaim) -> str:
 def _in_words(reason: Discrepancy) -> str:
     """One difference between a claim and the quotes: ``the quotes do not mention “weekly”``."""
     missing, other = _DIFFERENCES[reason.aspect]
-    said = missing.format(claimed=reason.claimed)
-    return f"{said}{other.format(found=reason.found)}" if reason.found else said
+    sentence = missing.format(claimed=reason.claimed)
+    return f"{sentence}{other.format(found=reason.found)}" if reason.found else sentence
 
 
 # What is said of a difference, and what is added where the quotes have something in that place.

@@ -61,8 +61,8 @@ word for word. If nothing has to change, answer with the first section as it is.
 def without_ours(draft: str) -> str:
     """The draft without marks, and without what code puts below it."""
     sections = Document.read(unmarked(draft)).sections
-    kept = [section.markdown for section in sections if _key(section.heading) not in _OURS]
-    return f"{''.join(kept).rstrip()}\n"
+    own_sections = [section.markdown for section in sections if _key(section.heading) not in _OURS]
+    return f"{''.join(own_sections).rstrip()}\n"
 
 
 def is_revisable(draft: str) -> bool:
@@ -85,12 +85,12 @@ def revised(
     nothing under its heading goes. A section that breaks off, or refers to nothing where the old one did, is left as it
     was; so is the last of an answer that is not ``whole``, and unless ``adding`` one that refers to what the draft does
     not or says what it does not, and one with which a reference would be lost to it."""
-    given = Document.read(body_of(answer) + "\n").sections
+    answer_sections = Document.read(body_of(answer) + "\n").sections
     old = Document.read(draft).sections
     places = {_key(section.heading): place for place, section in enumerate(old) if section.heading}
     changed: dict[int, str] = {}
     fresh: dict[str, str] = {}  # sections by their headings
-    for section in given if whole else given[:-1]:
+    for section in answer_sections if whole else answer_sections[:-1]:
         if not section.heading or _key(section.heading) in _OURS:
             continue
         body, references = with_ids(section.body, material.names, material.words)
@@ -121,15 +121,15 @@ def _is_usable(before: str, body: str, references: int) -> bool:
 def _without_losses(old: Sequence[Section], changed: Mapping[int, str]) -> dict[int, str]:
     """The changes that leave all references in the draft, and bring no new ones, nor anything else that is new."""
     texts = [section.markdown for section in old]
-    known = _cited("".join(texts))
+    cited_ids = _cited("".join(texts))
     plain = without_marks("".join(texts))
-    figures, said = numbers(plain), set(content_stems(plain))
-    kept: dict[int, str] = {}
+    figures, stems = numbers(plain), set(content_stems(plain))
+    restored: dict[int, str] = {}
     for place, text in changed.items():
         trial = [*texts[:place], text, *texts[place + 1 :]]
-        if _cited("".join(trial)) == known and not _adds(without_marks(text), figures, said):
-            texts, kept[place] = trial, text
-    return kept
+        if _cited("".join(trial)) == cited_ids and not _adds(without_marks(text), figures, stems):
+            texts, restored[place] = trial, text
+    return restored
 
 
 def _adds(text: str, figures: frozenset[str], said: set[str]) -> bool:
@@ -191,8 +191,8 @@ async def last_pass(
         answer = await model.text(message.call(LAST_PASS, output, label="last pass"))
         size = (len(draft) + len(answer.value)) // TEXT_UNIT_CHARS
         whole = complete(answer, model)
-        made = await off_loop(size, revised, draft, answer.value, material, adding=False, whole=whole)
-        return made.text, ()
+        revision = await off_loop(size, revised, draft, answer.value, material, adding=False, whole=whole)
+        return revision.text, ()
     except (BudgetError, ModelError, WindowError) as error:
         return draft, (f"The sections of the report were not gone over once more: {error.problem}",)
 
@@ -209,15 +209,15 @@ def _with_draft(handoff: SynthesizerInput, material: WriterMaterial, draft: str)
 
 def _unused(draft: str, material: WriterMaterial) -> list[str]:
     """The names of the findings that a draft does not cite."""
-    cited = _cited(draft)
-    return [name for finding_id, name in material.names.names.items() if finding_id not in cited]
+    cited_ids = _cited(draft)
+    return [name for finding_id, name in material.names.names.items() if finding_id not in cited_ids]
 
 
 def _critique(handoff: SynthesizerInput, message: Message) -> Iterable[str]:
     """What is said of the last version: by the refiner, and by the check of its claims."""
-    said = [*map(_remark, handoff.remarks), *map(one_line, handoff.improvements)]
-    if said:
-        lines = message.lines(said, OF_ADVICE, "what was said of the last version")
+    remarks = [*map(_remark, handoff.remarks), *map(one_line, handoff.improvements)]
+    if remarks:
+        lines = message.lines(remarks, OF_ADVICE, "what was said of the last version")
         yield "What is said of it:\n" + message.fenced("critique", listed(lines))
     claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing[:MOST_CLAIMS]]
     if claims:
@@ -263,12 +263,12 @@ class Version:
         verdicts: Iterable[PartVerdict],
         contradictions: Iterable[Contradiction],
     ) -> Version:
-        cited = _cited(draft)
+        cited_ids = _cited(draft)
         return cls(
             parts=sum(bool(verdict.claim_ids) for verdict in verdicts),
             standing=sum(not c.marked and c.verdict in _STANDING for c in claims),
             failing=sum(claim.marked for claim in claims),
-            conflicts=sum(len(cited.intersection(c.finding_ids)) > 1 for c in contradictions),
+            conflicts=sum(len(cited_ids.intersection(c.finding_ids)) > 1 for c in contradictions),
             words=unspaced.size(draft),
             share=ClaimCounts.of(claims).share,
         )
@@ -337,10 +337,12 @@ def carried_over(state: DeepResearchState) -> str:
     def renewed(mark: re.Match[str]) -> str:
         ids = ids_in(mark.group())
         stays = {each for each in ids if each in standing or each.startswith("src-")}
-        kept = tuple(dict.fromkeys(each if each in stays else successors.get(each, "") for each in ids))
-        if kept == ids:
+        current_ids = tuple(
+            dict.fromkeys(each if each in stays else successors.get(each, "") for each in ids)
+        )
+        if current_ids == ids:
             return mark.group()
-        told = ", ".join(filter(None, kept))
-        return f"{mark.group().partition('[')[0]}[{told}]" if told else ""
+        ids_text = ", ".join(filter(None, current_ids))
+        return f"{mark.group().partition('[')[0]}[{ids_text}]" if ids_text else ""
 
     return MARK.sub(renewed, state.report_draft)

@@ -177,15 +177,15 @@ async def in_sections(
         bodies[at] = await piece(name, ids, partial(_section, handoff, share, shares, words, model))
 
     await together((partial(write, at, share) for at, share in enumerate(shares)), at_once=len(shares))
-    written = [f"## {share.heading}\n\n{bodies[at]}" for at, share in enumerate(shares)]
+    section_texts = [f"## {share.heading}\n\n{bodies[at]}" for at, share in enumerate(shares)]
     frame = Frame.model_validate_json(
-        await piece("frame", ids, partial(_frame, handoff, material, written, model))
+        await piece("frame", ids, partial(_frame, handoff, material, section_texts, model))
     )
     opened = {share.heading.casefold() for share in shares}
     before = _headed(frame.answer_heading, "Summary", frame.answer, opened)
     after = _headed(frame.open_heading, "What remains open", frame.open, opened)
     title = one_line(outline.title) or one_line(handoff.original_query)
-    text = "\n\n".join([f"# {title}", before, *written, after])
+    text = "\n\n".join([f"# {title}", before, *section_texts, after])
     draft = await off_loop(
         len(text) // TEXT_UNIT_CHARS,
         ModelDraft.of,
@@ -224,21 +224,21 @@ def _carried_out(outline: Outline, material: WriterMaterial, most: int) -> Carri
     """Each section with the ids of its findings, of which one may serve several. Two sections of one heading are one; a
     section without any finding is none, and what is planned for more than ``most`` goes to the last of these."""
     names = Aliases("F", material.names.ids)
-    wanted: dict[str, tuple[PlannedSection, dict[str, None]]] = {}
+    by_section: dict[str, tuple[PlannedSection, dict[str, None]]] = {}
     for section in outline.sections:
         heading = one_line(section.heading).strip("# ")
         ids = names.all(section.findings)
         if heading and ids:
             name = heading.casefold()
-            last = name if name in wanted or len(wanted) < most else next(reversed(wanted))
-            wanted.setdefault(last, (section, {}))[1].update(dict.fromkeys(ids))
+            last = name if name in by_section or len(by_section) < most else next(reversed(by_section))
+            by_section.setdefault(last, (section, {}))[1].update(dict.fromkeys(ids))
     sections = [
         PlannedSection(
             heading=one_line(section.heading).strip("# "),
             purpose=one_line(section.purpose),
             findings=list(ids),
         )
-        for section, ids in wanted.values()
+        for section, ids in by_section.values()
     ]
     if not sections:
         heading = one_line(outline.title).strip("# ") or "Findings"
@@ -325,8 +325,8 @@ def _without_heading(body: str, heading: str) -> str:
 def _headed(heading: str, usual: str, text: str, taken: set[str]) -> str:
     """A part of the frame under its heading, which no section has."""
     body = _without_heading(body_of(text), heading)
-    chosen = one_line(heading).strip("# ") or usual
-    return f"## {usual if chosen.casefold() in taken else chosen}\n\n{body}" if body else ""
+    heading_text = one_line(heading).strip("# ") or usual
+    return f"## {usual if heading_text.casefold() in taken else heading_text}\n\n{body}" if body else ""
 
 
 async def _frame(
@@ -371,9 +371,9 @@ def pieces_of(journal: Journal) -> Keep:
     whose saved text is gone is written again."""
 
     async def keep(key: str, write: Write) -> str:
-        if (known := journal.state.pieces.get(key)) is not None:
+        if (piece := journal.state.pieces.get(key)) is not None:
             try:
-                (text,) = await journal.texts((known,))
+                (text,) = await journal.texts((piece,))
                 return text
             except ContentMissingError:
                 pass  # what was deleted is no piece any more

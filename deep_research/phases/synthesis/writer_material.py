@@ -99,8 +99,8 @@ class WriterMaterial:
 
     def of(self, finding_ids: Iterable[str], handoff: SynthesizerInput) -> WriterMaterial:
         """The same for some of the findings alone, under the same names."""
-        wanted = set(finding_ids)
-        return self._told(tuple(f for f in self.findings if f.id in wanted), handoff)
+        wanted_ids = set(finding_ids)
+        return self._told(tuple(f for f in self.findings if f.id in wanted_ids), handoff)
 
     def _told(self, findings: tuple[Finding, ...], handoff: SynthesizerInput) -> WriterMaterial:
         evidence = EvidenceRounds(
@@ -118,21 +118,21 @@ class WriterMaterial:
 def given(handoff: SynthesizerInput, room: Room) -> WriterMaterial:
     """As many findings as there is room for, in an order that stays: of each as much as it matters."""
     around = with_material(handoff, WriterMaterial((), Aliases("F", ()), {}, room))
-    named = source_names(handoff.sources)
+    names = source_names(handoff.sources)
     sources = {s.id: s for s in handoff.sources}
     most = int(room.tokens * OF_SOURCES)
-    lines = min(most, sum(map(around.count, named.told(handoff.findings))))
-    about = [around.count(about_finding(f, named, sources)) + NAME_TOKENS for f in handoff.findings]
+    lines = min(most, sum(map(around.count, names.told(handoff.findings))))
+    about = [around.count(about_finding(f, names, sources)) + NAME_TOKENS for f in handoff.findings]
     left = max(0, room.tokens - around.size - lines - int(room.tokens * OF_BESIDE) - sum(about))
     contents = [
         Content(f.id, (one_line(f.content),), *handoff.weights.finding(f, sources)) for f in handoff.findings
     ]
     findings = Message(room)
     fitted = findings.fitted(contents, left, handoff.original_query, "the findings")
-    kept = tuple(f for f in in_order(handoff) if fitted.texts[f.id])
-    made = WriterMaterial(
-        kept,
-        Aliases("F", [f.id for f in kept]),
+    fitting = tuple(f for f in in_order(handoff) if fitted.texts[f.id])
+    material = WriterMaterial(
+        fitting,
+        Aliases("F", [f.id for f in fitting]),
         fitted.texts,
         room,
         sent=fitted.items,
@@ -140,7 +140,7 @@ def given(handoff: SynthesizerInput, room: Room) -> WriterMaterial:
         for_sources=most,
         for_passages=max(0, left - fitted.used),
     )
-    return made._told(kept, handoff)
+    return material._told(fitting, handoff)
 
 
 def with_material(handoff: SynthesizerInput, material: WriterMaterial, task: str = "") -> Message:
@@ -202,14 +202,14 @@ def beside(handoff: SynthesizerInput, material: WriterMaterial, message: Message
 
 def contradicting(handoff: SynthesizerInput, material: WriterMaterial, message: Message) -> None:
     """The contradictions that the findings of the material have a side in."""
-    given_ = {finding.id for finding in material.findings}
+    finding_ids = {finding.id for finding in material.findings}
     names = material.names.names
     room = int(message.room * OF_BESIDE)
     sources = {s.id: s for s in handoff.sources}
     conflicts = {
         c.id: line
         for c in handoff.contradictions
-        if given_.intersection(c.finding_ids) and (line := conflict_line(c, names, sources))
+        if finding_ids.intersection(c.finding_ids) and (line := conflict_line(c, names, sources))
     }
     if conflicts:
         fitted = message.fitted(

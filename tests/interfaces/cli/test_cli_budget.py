@@ -149,7 +149,7 @@ def test_a_run_without_a_model_has_books_as_well(cli: Cli, plain: Cli) -> None:
     ("arguments", "said"),
     [
         (("deepres-000000000000", "--budget"), "deepres-000000000000"),
-        (("x", "--budget"), "'x' is no run id."),
+        (("x", "--budget"), "'x' is not a run id."),
         (("deepres-000000000000", "--budget", "--out", "f"), "--budget writes no report. Remove --out."),
     ],
 )

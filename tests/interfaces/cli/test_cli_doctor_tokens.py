@@ -33,7 +33,7 @@ def test_each_role_is_told_what_its_model_can_be_sent(plain: Cli) -> None:
         *("planner", "task_agent", "reviewer", "analyzer", "synthesizer", "judge", "refiner", "supervisor")
     }
     assert roles[0][1] == (
-        "planner, refiner: 4,490 of the 8,192 tokens of ollama:m are for content:"
+        "planner, refiner, supervisor: 4,490 of the 8,192 tokens of ollama:m are for content:"
         " overhead 409 (direct-api), answer 2,500, margin 15 %"
     )
     assert {state for state, _ in roles} == {"ok"}

@@ -63,7 +63,7 @@ def test_json_is_one_object(plain: Cli) -> None:
         ((QUESTION, "--out", "x.md"), "--estimate writes no report. Remove --out."),
         ((" ",), "The question is empty."),
         ((QUESTION, "--max-usd", "much"), "max_usd must be a number at least 0, got 'much'"),
-        ((QUESTION, "--max-usd", "1", "--model", "anthropic:claude-unknown"), "max_usd cannot be kept"),
+        ((QUESTION, "--max-usd", "1", "--model", "anthropic:claude-unknown"), "max_usd needs the price"),
         ((QUESTION, "--max-model-calls", "-1"), "max_model_calls must be at least 0"),
     ],
 )

@@ -86,7 +86,7 @@ def test_users_are_apart_and_nothing_is_made_for_a_look(plain: Cli, home: Path) 
         (["show"], "memory show needs ID."),
         (["add"], "memory add needs KIND."),
         (["add", "profile"], "memory add needs TEXT."),
-        (["add", "episodes", "x"], "Nobody adds episodes by hand"),
+        (["add", "episodes", "x"], "Only runs add episodes"),
         (["add", "dreams", "x"], "Unknown kind of memory 'dreams'."),
         (["add", "profile", "x" * 2_001], "2,001 characters"),
         (["edit", "mem-1", "x"], "no entry 'mem-1'"),

@@ -62,7 +62,7 @@ def refused(done: Done, code: int, *parts: str) -> None:
         (("list", "--limit", "few"), "--limit takes a whole number"),
         (("list", "--limit", "0"), "limit must be a whole number above 0"),
         (("list", "--status", "parkd"), "Did you mean 'parked'?"),
-        (("list", "--after", "run-1"), "is no run id"),
+        (("list", "--after", "run-1"), "is not a run id"),
         (("list", "--log-level", "loud"), "Unknown log level 'loud'."),
     ],
 )
@@ -184,7 +184,7 @@ def test_the_offline_preset_wants_documents_and_no_provider(plain: Cli) -> None:
 )
 def test_what_is_no_run_id_is_refused_by_every_command(cli: Cli, command: str, run_id: str) -> None:
     refused(
-        cli(command, run_id, *SAID.get(command, ())), 2, "is no run id.", "`deep-research list` shows them"
+        cli(command, run_id, *SAID.get(command, ())), 2, "is not a run id.", "`deep-research list` shows them"
     )
 
 

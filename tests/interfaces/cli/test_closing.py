@@ -59,4 +59,4 @@ def test_without_a_report_what_went_wrong_is_told_once_below_the_last_line(tmp_p
     lines = [line for line in _closing(look, result) if "hook" in line]
     assert len(lines) == 1
     assert "times (also before_phase): The hook after_phase failed" in lines[0]
-    assert "Mend it" in lines[0]
+    assert "Fix it" in lines[0]

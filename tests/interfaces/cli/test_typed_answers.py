@@ -33,7 +33,7 @@ def parked(tmp_path, monkeypatch):
 def test_a_typed_answer_of_the_wrong_form_is_refused_and_the_run_stays_parked(parked, capsys, command):
     research, run_id = parked
     assert main([word.format(id=run_id) for word in command]) == 2
-    assert "no answer" in capsys.readouterr().err
+    assert "answer is invalid" in capsys.readouterr().err
     assert research.status(run_id).status == "parked"
 
 

@@ -488,7 +488,7 @@ class TestTheFile:
     def test_a_folder_that_cannot_be_made_is_a_corpus_error(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("x")
         index = CorpusIndex(tmp_path / "file" / "index.db")
-        with pytest.raises(CorpusError, match=r"cannot be written .* Name a data directory"):
+        with pytest.raises(CorpusError, match=r"cannot be written .* Name a writable data directory"):
             index.add([])
         index.close()
 

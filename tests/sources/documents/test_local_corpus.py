@@ -226,9 +226,7 @@ def test_a_root_without_a_readable_document_is_an_error_that_says_what_to_do(
     elif content == "other":
         (root / "a.pdf").write_bytes(b"x")
     corpora.append(corpus := LocalCorpus(root, data_dir=data))
-    with pytest.raises(
-        CorpusError, match=r"No readable document in .*\. Put files there that end in"
-    ) as caught:
+    with pytest.raises(CorpusError, match=r"No readable document in .*\. Add files that end in") as caught:
         ask(corpus, "walrus")
     assert "\n" not in str(caught.value)
 
@@ -246,7 +244,7 @@ def test_a_data_directory_that_cannot_be_written_is_an_error(
     (root / "a.md").write_text("walrus")
     (tmp_path / "file").write_text("x")
     corpora.append(corpus := LocalCorpus(root, data_dir=tmp_path / "file"))
-    with pytest.raises(CorpusError, match="Name a data directory that can be written"):
+    with pytest.raises(CorpusError, match="Name a writable data directory"):
         corpus.prepare()
 
 

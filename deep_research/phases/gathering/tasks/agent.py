@@ -70,9 +70,9 @@ def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
         lines.append(f"Why it is asked: {one_line(sub_query.rationale)}")
     if gap is not None:
         lines.append(f"What is missing: {one_line(gap.description)}")
-    wanted = question_terms(sub_query.query)
-    find = StemFinder(wanted)
-    near = [(coverage(wanted, find(finding.content)), finding) for finding in state.findings]
+    query_terms = question_terms(sub_query.query)
+    find = StemFinder(query_terms)
+    near = [(coverage(query_terms, find(finding.content)), finding) for finding in state.findings]
     best = sorted((each for each in near if each[0] >= MIN_COVERAGE), key=lambda each: -each[0])[
         :MAX_KNOWN_FINDINGS
     ]
@@ -117,12 +117,12 @@ def remaining_limits(
     Example:
         left(TaskLimits(steps=8, tokens=9_000, seconds=600), steps).closing  # "Its 9,000 tokens were used up."
     """
-    told = sentences(limits)
+    messages = sentences(limits)
     if len(steps) >= limits.steps:
-        return RemainingLimits(ended=told["steps"])
+        return RemainingLimits(ended=messages["steps"])
     latest = steps[-1] if steps else TaskStep(number=0)
     # By name: the limit, what is used of it, what the latest step took, and what an answer takes at least.
-    used: dict[str, tuple[float | None, float, float, float]] = {
+    usage: dict[str, tuple[float | None, float, float, float]] = {
         "tokens": (
             limits.tokens,
             sum(step.tokens.total for step in steps),
@@ -134,31 +134,31 @@ def remaining_limits(
     costs = [step.cost_usd for step in steps]
     if None not in costs:  # of what is unknown nothing is counted
         least = price.most(LEAST_INPUT, LEAST_OUTPUT) if price else 0.0
-        used["usd"] = (limits.usd, sum(cost or 0.0 for cost in costs), latest.cost_usd or 0.0, least)
-    rest = {name: most - taken for name, (most, taken, _, _) in used.items() if most is not None}
-    behind = {name: took + max(took, least) for name, (_, _, took, least) in used.items()}
-    ended = next((told[name] for name, much in rest.items() if much <= 0), "")
-    closing = next((told[name] for name, much in rest.items() if much < behind[name]), "")
+        usage["usd"] = (limits.usd, sum(cost or 0.0 for cost in costs), latest.cost_usd or 0.0, least)
+    rest = {name: most - spent for name, (most, spent, _, _) in usage.items() if most is not None}
+    behind = {name: took + max(took, least) for name, (_, _, took, least) in usage.items()}
+    reason = next((messages[name] for name, much in rest.items() if much <= 0), "")
+    closing = next((messages[name] for name, much in rest.items() if much < behind[name]), "")
     if not steps:
-        return RemainingLimits(ended=ended)
+        return RemainingLimits(ended=reason)
     tokens = rest.get("tokens")
     return RemainingLimits(
         tokens=None if tokens is None else int(tokens),
         usd=rest.get("usd"),
-        ended=ended,
+        ended=reason,
         closing=closing,
-        tight=closing or next((told[name] for name in ("tokens", "usd") if name in rest), ""),
+        tight=closing or next((messages[name] for name in ("tokens", "usd") if name in rest), ""),
     )
 
 
 def sentences(limits: TaskLimits) -> dict[str, str]:
     """What is told of a task that each of its limits ended."""
-    told = {"steps": f"Its {limits.steps} steps were used up."}
+    messages = {"steps": f"Its {limits.steps} steps were used up."}
     if limits.tokens is not None:
-        told["tokens"] = f"Its {limits.tokens:,} tokens were used up."
+        messages["tokens"] = f"Its {limits.tokens:,} tokens were used up."
     if limits.usd is not None:
-        told["usd"] = f"Its {limits.usd:g} dollars were used up."
-    return told | {"seconds": f"Its {limits.seconds:g} seconds were used up."}
+        messages["usd"] = f"Its {limits.usd:g} dollars were used up."
+    return messages | {"seconds": f"Its {limits.seconds:g} seconds were used up."}
 
 
 def ended_by_them(stands: TaskState) -> bool:
@@ -269,13 +269,13 @@ def _prompt(
 def _tail(handoff: TaskInput, desk: TaskContext, toolbox: Toolbox, number: int, last: bool) -> str:
     """What is otherwise in each step."""
     most = handoff.task.limits.steps
-    told = []
+    lines = []
     if desk.egress.is_closed:
-        told.append("You were shown private material: nothing public is searched or opened any more.")
+        lines.append("You were shown private material: nothing public is searched or opened any more.")
         if "search" in toolbox.tools and len(handoff.task.data_sources) > 1:
-            told.append(f"Data sources now: {', '.join(desk.data_sources) or 'none any more'}.")
+            lines.append(f"Data sources now: {', '.join(desk.data_sources) or 'none any more'}.")
     if last:
         step = "This is the last step: call done, with what there is."
     else:
         step = f"This is step {number} of at most {most}. What next?"
-    return "\n\n".join([*told, f"{step} {manner(handoff)} Quotes stay in theirs."])
+    return "\n\n".join([*lines, f"{step} {manner(handoff)} Quotes stay in theirs."])

@@ -62,15 +62,15 @@ class Egress:
         words of the question. These are counted."""
         if self.private:
             return [link for link in links if not link.origin]
-        chosen: set[str] = set()
-        wanted = question_terms(self.question)
-        find = StemFinder(wanted)
-        named = [link for link in links if link.origin]
-        for link in sorted(named, key=lambda link: -coverage(wanted, find(link.title))):
+        offer: set[str] = set()
+        question_words = question_terms(self.question)
+        find = StemFinder(question_words)
+        labelled_links = [link for link in links if link.origin]
+        for link in sorted(labelled_links, key=lambda link: -coverage(question_words, find(link.title))):
             if all(self.offered[site] < MOST_OFFERED for site in sites_of(link)):
                 self.offered.update(sites_of(link))
-                chosen.add(link.address)
-        return [link for link in links if not link.origin or link.address in chosen]
+                offer.add(link.address)
+        return [link for link in links if not link.origin or link.address in offer]
 
     def follow(self, name: str, link: Link, links: Sequence[Link]) -> None:
         """The page of a link, which the agent calls by ``name``, is asked for; ``links`` are all of the task. Raises
@@ -107,14 +107,14 @@ class Egress:
         Raises `ToolError`."""
         if not self.is_closed:
             return
-        shown = f"this task was shown private material of {self._listed}"
+        reason = f"this task was shown private material of {self._listed}"
         if tool.name == "search" and data_source in self.public:
-            raise _refused(f"{data_source} is not searched: {shown}.")
+            raise _refused(f"{data_source} is not searched: {reason}.")
         if tool.name == "search" and named and not self.open_to(named):
-            raise _refused(f"Nothing more is searched: {shown}.", hint="End the task with what there is.")
+            raise _refused(f"Nothing more is searched: {reason}.", hint="End the task with what there is.")
         asks_others = not tool.private and bool(tool.searches or tool.fetches)
         if tool.name not in BUILT_IN and asks_others:
-            raise _refused(f"{tool.name} is not used: {shown}.")
+            raise _refused(f"{tool.name} is not used: {reason}.")
 
     def left_out(self, named: Sequence[str]) -> str:
         """What is told of a search that left public sources out; empty where it did not."""

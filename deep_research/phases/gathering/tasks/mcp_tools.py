@@ -63,9 +63,9 @@ class Offer:
 async def offer_of(servers: Sequence[ToolServer], wanted: Collection[str], known: Mapping[str, str]) -> Offer:
     """What the servers offer of the tools that are ``wanted``. ``known`` are hashes that the run has of them: a tool that
     is another one now is not offered."""
-    asked = [server for server in servers if any(name in wanted for name in server.tools)]
+    matching = [server for server in servers if any(name in wanted for name in server.tools)]
     whole = Offer()
-    for offer in await asyncio.gather(*(_offer(server, wanted, known) for server in asked)):
+    for offer in await asyncio.gather(*(_offer(server, wanted, known) for server in matching)):
         whole.tools |= offer.tools
         whole.hashes |= offer.hashes
         whole.notes += offer.notes
@@ -77,8 +77,8 @@ async def _offer(server: ToolServer, wanted: Collection[str], known: Mapping[str
         connection = server.connect()
         listed = await connection.tools()
     except (RemoteError, ConfigurationError) as error:
-        told = f"{error.problem} {error.hint}".strip()
-        return Offer(notes=[f"The tools of the MCP server '{server.name}' are not there. {told}"])
+        problem = f"{error.problem} {error.hint}".strip()
+        return Offer(notes=[f"The tools of the MCP server '{server.name}' are not there. {problem}"])
     offer = Offer()
     for name, own in server.tools.items():
         if name not in wanted:
@@ -104,10 +104,10 @@ class _McpTool(Tool):
         self._connection, self._listed, self._fields = connection, listed, fields
 
     async def __call__(self, arguments: BaseModel, view: TaskView) -> ToolResult:
-        given = arguments.model_dump(mode="json", exclude_none=True)
-        named = masked_value({self._fields[name]: value for name, value in given.items()})
+        values = arguments.model_dump(mode="json", exclude_none=True)
+        masked_arguments = masked_value({self._fields[name]: value for name, value in values.items()})
         answer = await self._connection.call(
-            self._listed.name, named, self.timeout, expected=self._listed.hash
+            self._listed.name, masked_arguments, self.timeout, expected=self._listed.hash
         )
         size = sum(len(getattr(block, "text", "")) for block in answer.content) // TEXT_UNIT_CHARS
         items = await off_loop(size, items_of, answer.structured_content, answer.content)
@@ -123,14 +123,14 @@ class _McpTool(Tool):
 
     def _source(self, item: ResultItem, service: str) -> GatheredSource:
         """A text of the server. That it stands at an address only the server says."""
-        told = {"provider": service} | ({"read": EXTRACT} if item.url else {})
+        details = {"provider": service} | ({"read": EXTRACT} if item.url else {})
         return GatheredSource(
             title=item.title or titled(item.text),
             url=address_of(item, service),
             snippet=item.snippet,
             content=item.text,
             published=item.published,
-            metadata=told,
+            metadata=details,
         )
 
 
@@ -184,10 +184,10 @@ def _arguments(tool_name: str, listed: ListedTool) -> tuple[type[BaseModel], dic
         fields[name] = own
     if not definitions:  # a step names its tool and something to do with it
         definitions["reason"] = (str | None, Field(default=None, description=f"why {tool_name} is used"))
-    made: type[BaseModel] = create_model(
+    model: type[BaseModel] = create_model(
         "Arguments", __config__=ConfigDict(allow_inf_nan=False), **definitions
     )
-    return made, fields
+    return model, fields
 
 
 def _field_name(own: str) -> str:
@@ -201,8 +201,8 @@ def _described(listed: ListedTool) -> str:
     """What the server says of a tool and its arguments, in one line."""
     lines = [bounded_line(listed.description, MAX_DESCRIPTION_CHARS)]
     for own, schema in list(listed.properties.items())[:MAX_ARGUMENTS]:
-        said = schema if isinstance(schema, Mapping) else {}
-        description, choices = said.get("description"), said.get("enum")
+        properties = schema if isinstance(schema, Mapping) else {}
+        description, choices = properties.get("description"), properties.get("enum")
         words = description if isinstance(description, str) else ""
         if isinstance(choices, list):
             words = f"{words} one of {json.dumps(choices[:MAX_CHOICES], ensure_ascii=False)}"

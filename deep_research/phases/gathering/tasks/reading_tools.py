@@ -75,9 +75,9 @@ class LookUp(Tool):
             )
             if near is not None and likeness >= Likeness.WORDS:
                 return near
-        found = await self._in_documents(arguments.section, source, view)
-        if found is not None and (near is None or found[0].likeness >= Likeness.WORDS):
-            return await self._shown(arguments.section, *found)
+        match = await self._in_documents(arguments.section, source, view)
+        if match is not None and (near is None or match[0].likeness >= Likeness.WORDS):
+            return await self._shown(arguments.section, *match)
         if near is not None:
             return near
         where = f" in {arguments.source}" if arguments.source else ""
@@ -100,22 +100,24 @@ class LookUp(Tool):
         if look is None:
             return None
         address = (source.url or "") if source is not None else ""
-        found: tuple[SectionPlace, SearchResult] | None = await corpus.calls(
+        match: tuple[SectionPlace, SearchResult] | None = await corpus.calls(
             look, reference, address, timeout=corpus.timeout
         )
-        return found
+        return match
 
     async def _shown(self, reference: str, place: SectionPlace, result: SearchResult) -> ToolResult:
-        found = SearchOutcome(results=(result,), private=((CORPUS, result.address),))
-        made = await self._library.found(found, reference)
+        outcome = SearchOutcome(results=(result,), private=((CORPUS, result.address),))
+        sources = await self._library.found(outcome, reference)
         lines = [
             _heading(place.sections, place.place, f"“{one_line(result.title)[:NAME_CHARS]}”", place.likeness)
         ]
         if place.others:
             many = len(place.others)
-            named = ", ".join(one_line(path)[:NAME_CHARS] for path in place.others[:MAX_OTHERS])
-            lines.append(f"{many} more {'document has' if many == 1 else 'documents have'} one: {named}.")
-        return made.model_copy(update={"text": "\n".join(lines), "excerpt": PART, "searches": 0})
+            neighbours = ", ".join(one_line(path)[:NAME_CHARS] for path in place.others[:MAX_OTHERS])
+            lines.append(
+                f"{many} more {'document has' if many == 1 else 'documents have'} one: {neighbours}."
+            )
+        return sources.model_copy(update={"text": "\n".join(lines), "excerpt": PART, "searches": 0})
 
 
 class SourceName(BaseModel):
@@ -137,14 +139,14 @@ class Outline(Tool):
                 text=f"{arguments.source} has no headings; it has {len(text):,} characters{pages}."
             )
         deepest = max(section.level for section in sections)
-        kept = sections
-        while len(kept) > MAX_HEADINGS and deepest > 1:  # the deepest ones go first
+        visible = sections
+        while len(visible) > MAX_HEADINGS and deepest > 1:  # the deepest ones go first
             deepest -= 1
-            kept = [section for section in sections if section.level <= deepest]
-        top = min(section.level for section in kept)
+            visible = [section for section in sections if section.level <= deepest]
+        top = min(section.level for section in visible)
         lines = [
             f"{'  ' * (section.level - top)}{one_line(section.name)[:NAME_CHARS]} ({section.end - section.start:,})"
-            for section in kept[:MAX_HEADINGS]
+            for section in visible[:MAX_HEADINGS]
         ]
         if left := len(sections) - len(lines):
             lines.append(f"(and {left} more)")
@@ -199,14 +201,14 @@ class ReadMore(Tool):
 def _opened(reference: str, source: Source, text: str, name: str) -> tuple[ToolResult | None, Likeness]:
     """A section of a source that the task has, and how well it fits the reference."""
     sections = sections_of(text, source.title)
-    found = best_section(SectionName.read(reference), sections)
-    if found is None:
+    match = best_section(SectionName.read(reference), sections)
+    if match is None:
         return None, Likeness.NONE
-    place, likeness = found
+    place, likeness = match
     section = sections[place]
     span = Span(start=section.start, end=min(section.end, section.start + PART))
-    told = _heading(sections, place, name, likeness)
-    return ToolResult(text=told, shown=(Shown(source_id=source.id, span=span),)), likeness
+    heading = _heading(sections, place, name, likeness)
+    return ToolResult(text=heading, shown=(Shown(source_id=source.id, span=span),)), likeness
 
 
 def _heading(sections: Sequence[Section], place: int, where: str, likeness: Likeness) -> str:
@@ -220,9 +222,9 @@ def _heading(sections: Sequence[Section], place: int, where: str, likeness: Like
 
 def _page_start(reference: str, source: Source) -> int | None:
     """Where a page begins, of a reference such as ``page 12`` to a source that has pages."""
-    wanted = reference.casefold().split()
-    if len(wanted) == 2 and wanted[0] in ("page", "p.") and wanted[1].isdecimal():
-        number = int(wanted[1])
+    reference_words = reference.casefold().split()
+    if len(reference_words) == 2 and reference_words[0] in ("page", "p.") and reference_words[1].isdecimal():
+        number = int(reference_words[1])
         if 0 < number <= len(source.pages):
             return source.pages[number - 1]
     return None

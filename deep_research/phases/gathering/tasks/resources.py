@@ -47,9 +47,9 @@ class DataSources:
         private: list[tuple[str, str]] = []
         for name, pool in self._pools(names):
             try:
-                found = await pool.search(request, spare=spare)
-                lists.append(found)
-                private += [(name, r.address) for r in found.results if name != CORPUS or pool.is_own(r)]
+                outcome = await pool.search(request, spare=spare)
+                lists.append(outcome)
+                private += [(name, r.address) for r in outcome.results if name != CORPUS or pool.is_own(r)]
             except SearchError as error:
                 problems.append(error.problem)
         if not lists:
@@ -57,11 +57,11 @@ class DataSources:
                 " ".join(problems) or "There is nothing that may be searched.",
                 hint="Search another data source, or end the task with what there is.",
             )
-        notes = tuple(note for found in lists for note in found.notes)
-        failures = (*problems, *(failure for found in lists for failure in found.failures))
+        notes = tuple(note for outcome in lists for note in outcome.notes)
+        failures = (*problems, *(failure for outcome in lists for failure in outcome.failures))
         if len(lists) == 1:
             return SearchOutcome(lists[0].results, tuple(dict.fromkeys(failures)), notes, tuple(private))
-        results = fused([found.results for found in lists])
+        results = fused([outcome.results for outcome in lists])
         notes = tuple(dict.fromkeys(notes))
         return SearchOutcome(tuple(results), tuple(dict.fromkeys(failures)), notes, tuple(private))
 

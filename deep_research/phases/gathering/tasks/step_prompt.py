@@ -44,14 +44,14 @@ class StepPrompt(Message):
         """Adds the turns of past steps, and returns the text of the outputs that are shown whole. ``half`` are the
         tokens of half the window, beyond which outputs are condensed; ``room`` those that all of it may take."""
         texts = [[showing.text for showing in step.showings] for step in steps]
-        shown = condensed_outputs(texts, half, question, self.count)
+        condensed = condensed_outputs(texts, half, question, self.count)
         turns = [_model_turn(step) for step in steps]
         left = max(0, room - self.size - sum(self._tokens(turn) + AROUND for turn in turns))
-        if self.rules.enabled and sum(self.count(text) for outputs in shown for text in outputs) > left:
-            shown = self._fitted(steps, left, question)
-        for step, turn, outputs in zip(steps, turns, shown, strict=True):
+        if self.rules.enabled and sum(self.count(text) for outputs in condensed for text in outputs) > left:
+            condensed = self._fitted(steps, left, question)
+        for step, turn, outputs in zip(steps, turns, condensed, strict=True):
             self.turns += (turn, self._outputs(step, turn, outputs))
-        pairs = zip(chain(*shown), chain(*texts), strict=True)
+        pairs = zip(chain(*condensed), chain(*texts), strict=True)
         return "\n".join(text for text, whole in pairs if text == whole)
 
     def end(self, text: str) -> None:

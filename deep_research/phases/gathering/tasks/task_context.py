@@ -72,19 +72,19 @@ class TaskContext:
         return self.egress.open_to(self.named)
 
     def source(self, name: str) -> Source:
-        known = Aliases("S", list(self._order)).id(name)
-        if known is None:
+        source_id = Aliases("S", list(self._order)).id(name)
+        if source_id is None:
             raise ToolError(
                 f"There is no source {one_line(name)[:40]}.", hint=self._names("S", len(self._order))
             )
-        return self.sources[known]
+        return self.sources[source_id]
 
     def link(self, name: str) -> Link:
         ids = [f"link {number}" for number in range(len(self.links))]
-        known = Aliases("L", ids).id(name)
-        if known is None:
+        link_id = Aliases("L", ids).id(name)
+        if link_id is None:
             raise ToolError(f"There is no link {one_line(name)[:40]}.", hint=self._names("L", len(ids)))
-        return self.links[ids.index(known)]
+        return self.links[ids.index(link_id)]
 
     def shown_to(self, source_id: str) -> int:
         return self._shown_to.get(source_id, 0)
@@ -130,15 +130,15 @@ class TaskContext:
             self._hold(source_id, text)
         self.egress.note(result.private)
         by_address = {link.address: link for link in reversed(result.links)}  # each once, as it came first
-        given = [
+        new_links = [
             link.model_copy(update={"title": masked(link.title), "snippet": masked(link.snippet)})
             for link in reversed(by_address.values())
             if not _keyed(link)
         ]
         # One that a page named and a search finds later is another one.
-        known = {(link.address, bool(link.origin), link.private): n for n, link in enumerate(self.links, 1)}
-        places = [next((known[i] for i in _identities(link) if i in known), None) for link in given]
-        fresh = [link for link, place in zip(given, places, strict=True) if place is None]
+        numbers = {(link.address, bool(link.origin), link.private): n for n, link in enumerate(self.links, 1)}
+        places = [next((numbers[i] for i in _identities(link) if i in numbers), None) for link in new_links]
+        fresh = [link for link, place in zip(new_links, places, strict=True) if place is None]
         links = self.egress.offered_of(fresh)
         names = {link.address: place for place, link in enumerate(links, len(self.links) + 1)}
         self.links += links
@@ -147,10 +147,10 @@ class TaskContext:
         lines += [
             self._excerpt(source, texts.get(source.id, ""), shown_to, result.excerpt) for source in sources
         ]
-        lines += [self._part(shown, texts, shown_to) for shown in result.shown]
+        lines += [self._part(excerpt, texts, shown_to) for excerpt in result.shown]
         lines += [
             f"L{name}: {_of_link(link)}"
-            for link, place in zip(given, places, strict=True)
+            for link, place in zip(new_links, places, strict=True)
             if (name := place or names.get(link.address))
         ]
         if withheld := len(fresh) - len(links):
@@ -174,13 +174,13 @@ class TaskContext:
         for step in steps:
             self.known(sources[i] for i in step.source_ids if i in sources)
             hashes = [use.result_hash for use in step.uses if use.result_hash]
-            made = [UseOutput.model_validate_json(text) for text in await self.journal.texts(hashes)]
+            outputs = [UseOutput.model_validate_json(text) for text in await self.journal.texts(hashes)]
             turns = await self.journal.texts([step.turn_hash] if step.turn_hash else [])
-            for showing in made:
+            for showing in outputs:
                 self.links += showing.links
                 self._shown_to |= showing.shown_to
             turn = Turn.model_validate_json(turns[0]) if turns else None
-            self.add(PastStep(step, tuple(made), turn))
+            self.add(PastStep(step, tuple(outputs), turn))
             for use in step.uses:
                 if use.tool == "fetch" and not use.refused:
                     with suppress(ToolError):  # there was no such link

@@ -24,7 +24,7 @@ async def task_finding(end: TaskEnd, desk: TaskContext) -> tuple[TaskFinding, li
     """What the agent gave, its quotes as the sources have them; and the facts whose quotes none has."""
     stated = [fact for fact in end.facts[:MAX_FACTS] if 0 < len(one_line(fact.content)) <= MAX_FACT_CHARS]
     quotes = await _located(stated, desk)
-    lost = [fact for place, fact in enumerate(stated) if place not in quotes]
+    unlocated = [fact for place, fact in enumerate(stated) if place not in quotes]
     facts = _facts(stated, quotes)
     finding = TaskFinding(
         answer=one_line(end.answer or "")[:MAX_ANSWER_CHARS],
@@ -36,10 +36,10 @@ async def task_finding(end: TaskEnd, desk: TaskContext) -> tuple[TaskFinding, li
         ),
         missing=tuple(one_line(each)[:MAX_FACT_CHARS] for each in end.missing[:MAX_MISSING] if each.strip()),
         owner_question=one_line(end.ask_owner or "")[:MAX_FACT_CHARS],
-        unlocated=len(lost),
+        unlocated=len(unlocated),
         worth_reading=Aliases("S", list(desk.names)).all(end.worth_reading)[:MAX_WORTH_READING],
     )
-    return finding, lost
+    return finding, unlocated
 
 
 async def _located(given: Sequence[Fact], desk: TaskContext) -> dict[int, tuple[Quote, ...]]:
@@ -48,12 +48,12 @@ async def _located(given: Sequence[Fact], desk: TaskContext) -> dict[int, tuple[
     names = Aliases("S", list(desk.names))
     named_ids = [names.id(fact.source) for fact in given]
     quotes: dict[int, tuple[Quote, ...]] = {}
-    for named in (True, False):
+    for in_named_source in (True, False):
         for source_id in desk.names:
             sought = {
                 place: fact.quote
                 for place, fact in enumerate(given)
-                if place not in quotes and (named_ids[place] == source_id) is named
+                if place not in quotes and (named_ids[place] == source_id) is in_named_source
             }
             if not sought:
                 continue
@@ -69,12 +69,14 @@ async def _located(given: Sequence[Fact], desk: TaskContext) -> dict[int, tuple[
 def _quoted(sought: Mapping[int, str], text: str, source: Source) -> dict[int, tuple[Quote, ...]]:
     """Those of the quotes that stand in a text."""
     finder = QuoteFinder({source.id: text})
-    made = {}
+    quotes = {}
     for place, quote in sought.items():
         spans = finder.within(source.id, quote)
         if spans:
-            made[place] = tuple(quote_at(span, text, source.id, source.content_hash or "") for span in spans)
-    return made
+            quotes[place] = tuple(
+                quote_at(span, text, source.id, source.content_hash or "") for span in spans
+            )
+    return quotes
 
 
 def _facts(given: Sequence[Fact], found: Mapping[int, tuple[Quote, ...]]) -> tuple[KeyFact, ...]:

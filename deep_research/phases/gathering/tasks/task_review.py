@@ -45,12 +45,12 @@ def nothing_found(task: TaskState, finding: TaskFinding) -> TaskReview | None:
         return TaskReview(approved=False, critique=f"The attempt failed: {finding.error}", by=BY_RULES)
     if finding.source_ids:
         return None
-    tried = [
+    searches = [
         *task.asked,
         task.task.question,
         *(str(use.arguments.get("query", "")) for step in task.steps for use in step.uses),
     ]
-    other = next(iter(wordings(task.task.question, tried)), None)
+    other = next(iter(wordings(task.task.question, searches)), None)
     return TaskReview(
         approved=False, critique=f"{NOTHING} Ask in other words.", follow_up_question=other, by=BY_RULES
     )
@@ -62,15 +62,17 @@ def reviewed_by_rules(task: Task, finding: TaskFinding, sources: Mapping[str, So
     if finding.by_search or (finding.owner_question and not finding.facts):
         return TaskReview(approved=True, by=BY_RULES)
     if not finding.facts:
-        lost = " None of its quotes is in a source." if finding.unlocated else ""
+        quote_problem = " None of its quotes is in a source." if finding.unlocated else ""
         return TaskReview(
-            approved=False, critique=f"No fact with a quote was given.{lost} Quote what answers.", by=BY_RULES
+            approved=False,
+            critique=f"No fact with a quote was given.{quote_problem} Quote what answers.",
+            by=BY_RULES,
         )
     wrong = [fact for fact in finding.facts if not _is_carried(fact, sources)]
     critiques = []
     if wrong:
-        told = "; ".join(f"“{one_line(fact.content)[:MAX_FACT_CHARS]}”" for fact in wrong[:3])
-        critiques.append(f"The quotes do not carry {told}.")
+        fact_list = "; ".join(f"“{one_line(fact.content)[:MAX_FACT_CHARS]}”" for fact in wrong[:3])
+        critiques.append(f"The quotes do not carry {fact_list}.")
     kind = _lacking_kind(task.question, finding)
     if kind:
         critiques.append(f"The question asks for a {kind}, and no fact has one.")
@@ -80,15 +82,15 @@ def reviewed_by_rules(task: Task, finding: TaskFinding, sources: Mapping[str, So
 
 
 def _is_carried(fact: KeyFact, sources: Mapping[str, Source]) -> bool:
-    held = [
+    passages = [
         SourceText(quote.quote, title=sources[quote.source_id].title)
         for quote in fact.quotes
         if quote.source_id in sources
     ]
-    if not held:
+    if not passages:
         return False
-    found = check(fact.content, held)
-    return not is_doubted(found.verdict, found.reasons)
+    support = check(fact.content, passages)
+    return not is_doubted(support.verdict, support.reasons)
 
 
 def _lacking_kind(question: str, finding: TaskFinding) -> str:
@@ -96,16 +98,18 @@ def _lacking_kind(question: str, finding: TaskFinding) -> str:
     inquiry = parse_question(question)
     if inquiry.expects not in FORMAL or len(inquiry.parts) > 1:
         return ""
-    said = [finding.answer, *(fact.content for fact in finding.facts)]
-    asked = frozenset(inquiry.terms)
+    statements = [finding.answer, *(fact.content for fact in finding.facts)]
+    question_terms = frozenset(inquiry.terms)
     return (
-        "" if any(may_hold(inquiry.expects, text, inquiry.words, asked) for text in said) else inquiry.expects
+        ""
+        if any(may_hold(inquiry.expects, text, inquiry.words, question_terms) for text in statements)
+        else inquiry.expects
     )
 
 
 def _doubts(facts: Sequence[KeyFact], sources: Mapping[str, Source]) -> list[str]:
     """What a reader should know and no attempt need mend: one voice, figures that differ."""
-    told = []
+    doubts = []
     behind = {
         quote.source_id: sources[quote.source_id]
         for fact in facts
@@ -113,10 +117,13 @@ def _doubts(facts: Sequence[KeyFact], sources: Mapping[str, Source]) -> list[str
         if quote.source_id in sources
     }
     if len(behind) > 1 and len(voices(behind.values(), [q for fact in facts for q in fact.quotes])) == 1:
-        told.append("All of its sources speak with one voice.")
+        doubts.append("All of its sources speak with one voice.")
     differing = contradictions(map(_as_finding, facts), behind.values())
-    told += [f"They differ: {one_line(found.description)[:MAX_FACT_CHARS]}." for found in differing[:2]]
-    return told
+    doubts += [
+        f"They differ: {one_line(contradiction.description)[:MAX_FACT_CHARS]}."
+        for contradiction in differing[:2]
+    ]
+    return doubts
 
 
 def _as_finding(fact: KeyFact) -> Finding:

@@ -67,8 +67,8 @@ def repetitions(
 
 
 def _identity(uses: Sequence[ToolUse], thought: str) -> tuple[object, ...]:
-    used = sorted((use.tool, json.dumps(use.arguments, sort_keys=True)) for use in uses if use.tool != THINK)
-    return tuple(used) or (thought,)
+    calls = sorted((use.tool, json.dumps(use.arguments, sort_keys=True)) for use in uses if use.tool != THINK)
+    return tuple(calls) or (thought,)
 
 
 @dataclass
@@ -134,9 +134,9 @@ class TaskRunner:
         problem = ""
         if any(call.name == DONE for call in turn.calls) or (last and not turn.calls):
             end, problem = self._end(turn, last=last)
-            finding, lost = await task_finding(end, self.desk)
-            if lost and not finding.facts and not last and not self._requoted:
-                self._requoted, problem = True, lost_quotes(lost)
+            finding, unlocated = await task_finding(end, self.desk)
+            if unlocated and not finding.facts and not last and not self._requoted:
+                self._requoted, problem = True, lost_quotes(unlocated)
             if not problem:
                 finding = finding.model_copy(update={"stopped": closing})
                 await self._finish(stands, finding, step=step, began=began)
@@ -148,14 +148,16 @@ class TaskRunner:
             await self._finish(stands, TaskFinding(stopped=ENDED_BY_REPETITION), step=step, began=began)
             return
         if problem:
-            made = [Used(use.tool, {}, problem=problem if use.tool == DONE else BESIDE_DONE) for use in uses]
+            outcomes = [
+                Used(use.tool, {}, problem=problem if use.tool == DONE else BESIDE_DONE) for use in uses
+            ]
         elif repeated:
-            made = [Used(use.tool, use.arguments, problem=REPEATED) for use in uses]
+            outcomes = [Used(use.tool, use.arguments, problem=REPEATED) for use in uses]
         else:
-            made = await self._used(turn.calls[:MOST_AT_ONCE], stands)
-            made += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MOST_AT_ONCE:]]
+            outcomes = await self._used(turn.calls[:MOST_AT_ONCE], stands)
+            outcomes += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MOST_AT_ONCE:]]
         thinking = Used(THINK, {}, None if repeated else ToolResult(text=GO_ON), REPEATED * bool(repeated))
-        await self._record(step, made or [thinking], began, turn)
+        await self._record(step, outcomes or [thinking], began, turn)
 
     def _end(self, turn: Turn, *, last: bool) -> tuple[TaskEnd, str]:
         """What a turn ends the task with, and why it cannot be used so. Of the last turn all that is there is taken."""
@@ -213,8 +215,8 @@ class TaskRunner:
         use.private = (tool.name,) if tool.private else ()
         asks_all = tool.name == "search" and getattr(arguments, "data_source", None) is None
         left_out = self.desk.egress.left_out(self.desk.named) if asks_all else ""
-        given = " ".join(map(str, use.arguments.values()))
-        self.place.journal.progress(Started(phase=PHASE, tool=tool.name, input=given))
+        argument_text = " ".join(map(str, use.arguments.values()))
+        self.place.journal.progress(Started(phase=PHASE, tool=tool.name, input=argument_text))
         try:
             result = await self.toolbox.use(tool, arguments, self.desk)
         except ToolError as error:
@@ -228,7 +230,9 @@ class TaskRunner:
             result = _of_tool(tool, result)
         elif left_out:
             result = result.model_copy(update={"notes": (*result.notes, left_out)})
-        strange = [shown.source_id for shown in result.shown if shown.source_id not in self.desk.sources]
+        strange = [
+            excerpt.source_id for excerpt in result.shown if excerpt.source_id not in self.desk.sources
+        ]
         if strange:
             use.problem = f"{tool.name} showed a source that this task does not have."
             use.searches, use.fetches = max(result.searches, tool.searches), max(result.fetches, tool.fetches)
@@ -258,22 +262,22 @@ class TaskRunner:
         if tool.fetches and limits.fetches is not None and fetches > limits.fetches:
             raise ToolError("The cap on pages leaves no more to this task.", hint="Use what is read already.")
         pages = 0 if tool.name in BUILT_IN else tool.fetches
-        counted: dict[Counted, int] = {"max_searches": tool.searches, "max_fetches": pages}
-        wanted = [name for name, many in counted.items() for _ in range(many)]
-        for place, name in enumerate(wanted):
+        costs: dict[Counted, int] = {"max_searches": tool.searches, "max_fetches": pages}
+        caps = [name for name, many in costs.items() for _ in range(many)]
+        for place, name in enumerate(caps):
             refusal = self.place.purse.take(name)
             if refusal is not None:
-                for taken in wanted[:place]:
-                    self.place.purse.charge(taken, -1)
+                for cap in caps[:place]:
+                    self.place.purse.charge(cap, -1)
                 raise ToolError(refusal.problem, hint="End the task with what there is.")
 
     def _askable(self, arguments: BaseModel) -> BaseModel:
         """What may leave of the words of an argument: see `askable`. Raises `ToolError` where nothing does."""
-        asked = QueryFilter(self.handoff.original_query, self.handoff.system_prompt)
+        query_filter = QueryFilter(self.handoff.original_query, self.handoff.system_prompt)
         changed = {}
         for name, value in arguments:
             if isinstance(value, str) and not _is_name(value):
-                changed[name] = asked(value)
+                changed[name] = query_filter(value)
                 if value.strip() and not changed[name]:
                     raise ToolError(
                         "Nothing of that may be asked: it is addresses or the owner's words.",
@@ -328,8 +332,8 @@ def _of_tool(tool: Tool, result: ToolResult) -> ToolResult:
 
 def _logged(arguments: BaseModel) -> dict[str, Any]:
     """What was used, as the log has it: texts cut to a length that it can have. What may not be asked is in no log."""
-    given = arguments.model_dump(mode="json", exclude_none=True)
-    return {name: value[:1_000] if isinstance(value, str) else value for name, value in given.items()}
+    values = arguments.model_dump(mode="json", exclude_none=True)
+    return {name: value[:1_000] if isinstance(value, str) else value for name, value in values.items()}
 
 
 def _is_name(value: str) -> bool:

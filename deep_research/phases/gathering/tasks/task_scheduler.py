@@ -118,8 +118,8 @@ class TaskScheduler:
             offer_of,
         )  # who has no server needs none of it
 
-        known = {name: of for task in self.journal.state.tasks for name, of in task.task.tool_hashes.items()}
-        self._offer = await offer_of(self.parts.servers, self._tool_names(), known)
+        hashes = {name: of for task in self.journal.state.tasks for name, of in task.task.tool_hashes.items()}
+        self._offer = await offer_of(self.parts.servers, self._tool_names(), hashes)
         new = [note for note in self._offer.notes if note not in self._place.told]
         self._place.told.update(new)
         if new:
@@ -131,8 +131,8 @@ class TaskScheduler:
         options = self.journal.state.options
         wanted = [n for n in options.task_tools if n in self.parts.tool_names]
         names = allowed(wanted, self.parts.tool_names, "tool")
-        chosen = data_sources or options.task_sources
-        if not chosen or WEB in chosen:
+        source_names = data_sources or options.task_sources
+        if not source_names or WEB in source_names:
             return names
         return tuple(n for n in names if n in wanted or n not in self.parts.served_names)
 
@@ -158,11 +158,11 @@ class TaskScheduler:
     async def _dispatch(self, ids: Sequence[str]) -> None:
         """A task for each sub-query that has none, all as one unit."""
         state = self.journal.state
-        known = {task.task.sub_query_id for task in self._open(ids)}
+        dispatched = {task.task.sub_query_id for task in self._open(ids)}
         fresh = [
             s
             for s in state.sub_queries
-            if s.id in ids and s.id not in known and s.status is SubQueryStatus.PENDING
+            if s.id in ids and s.id not in dispatched and s.status is SubQueryStatus.PENDING
         ]
         events: list[Event] = []
         contents: list[Content] = []
@@ -188,8 +188,8 @@ class TaskScheduler:
     def _sources_of(self, sub_query: SubQuery, state: DeepResearchState) -> tuple[str, ...]:
         """What the run allows, and of that what the sub-query names."""
         there = self.parts.sources.names
-        wanted = state.options.task_sources or there
-        may = [name for name in there if name in wanted]
+        names = state.options.task_sources or there
+        may = [name for name in there if name in names]
         own = [name for name in may if name in sub_query.data_sources]
         return tuple(own if sub_query.data_sources else may)
 
@@ -221,10 +221,10 @@ class TaskScheduler:
         await TaskRunner(self._place, handoff, desk, toolbox, model, search).run()
 
     async def _search(
-        self, stands: TaskState, desk: TaskContext, told: GathererInput, ended: TaskFinding | None = None
+        self, stands: TaskState, desk: TaskContext, handoff: GathererInput, ended: TaskFinding | None = None
     ) -> None:
-        asked = told.model_copy(update={"sub_queries": (stands.task.question,)})
-        library = self._library(stands, asked)
+        search_handoff = handoff.model_copy(update={"sub_queries": (stands.task.question,)})
+        library = self._library(stands, search_handoff)
         await TaskSearch(self._place, stands, desk, library).run(self.ask, ended)
 
     async def _search_instead(
@@ -253,17 +253,17 @@ class TaskScheduler:
 
     async def _review(self, stands: TaskState) -> None:
         finding = stands.finding or TaskFinding()
-        made = nothing_found(stands, finding) or await self._judged(stands, finding)
+        review_ = nothing_found(stands, finding) or await self._judged(stands, finding)
         await self.journal.record(
-            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=made)
+            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=review_)
         )
 
     async def _judged(self, stands: TaskState, finding: TaskFinding) -> TaskReview:
         """By the reviewer's model where there is one and something that it could look at; else by rules. A reviewer that
         fails rejects nothing."""
         state, by_model = self.journal.state, self._place.model is not None
-        quoted = {q.source_id for fact in finding.facts for q in fact.quotes}
-        sources = {s.id: s for s in state.sources if s.id in quoted}
+        quoted_ids = {q.source_id for fact in finding.facts for q in fact.quotes}
+        sources = {s.id: s for s in state.sources if s.id in quoted_ids}
         size = sum(len(fact.content) for fact in finding.facts) // _UNIT * max(1, len(finding.facts))
         ruled = await off_loop(size, reviewed_by_rules, stands.task, finding, sources)
         models = self.models
@@ -274,7 +274,7 @@ class TaskScheduler:
             or not models.roles.chain_of(ModelRole.REVIEWER)
         ):
             return ruled
-        told = ReviewInput(
+        review_input = ReviewInput(
             **shared(state, PHASE),
             task=stands.task,
             finding=finding,
@@ -282,13 +282,13 @@ class TaskScheduler:
             sources=sources,
         )
         try:
-            said = await review(told, models.model(ModelRole.REVIEWER, PHASE))
+            review_ = await review(review_input, models.model(ModelRole.REVIEWER, PHASE))
         except WorkError as error:
             return TaskReview(approved=True, critique=ruled.critique, by=BY_NOBODY, unchecked=error.problem)
-        question = said.follow_up_question
+        question = review_.follow_up_question
         if question is not None:
             question = askable(question, state.query, state.options.system_prompt) or None
-        return said.model_copy(update={"follow_up_question": question})
+        return review_.model_copy(update={"follow_up_question": question})
 
     async def _ask_hook(self, ids: Sequence[str]) -> None:
         """The owner's word on each finding of the round, in the order of the plan. It takes the place of the verdict."""
@@ -351,23 +351,23 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     """The end of a task: its sub-query is searched, or could not be, and each shortfall is told."""
     outcome, review = stands.outcome, stands.review
     of = f"“{_short(stands.task.question)}”"
-    told = []
+    sentences_ = []
     if review is not None and not review.approved:
         many = stands.task.attempt + 1
         tries = "once" if many == 1 else f"{many} times"
-        told.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
+        sentences_.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
     if review is not None and review.unchecked:
-        told.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
+        sentences_.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
     if outcome.stopped:
         how = "was searched without its agent" if outcome.by_search else "ended early"
-        told.append(f"The task {of} {how}: {_short(outcome.stopped)}")
+        sentences_.append(f"The task {of} {how}: {_short(outcome.stopped)}")
     if stands.refusals:
         often = "once" if stands.refusals == 1 else f"{stands.refusals} times"
-        told.append(f"The task {of} was refused {often} what could have told others what it was shown")
+        sentences_.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if outcome.owner_question:
-        told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
-    ended = [text if text[-1:] in ".!?…" else f"{text}." for text in told]
-    notices: list[Event] = [NoticeAdded(notice=Notice(name=TASK, message=text)) for text in ended]
+        sentences_.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
+    full_sentences = [text if text[-1:] in ".!?…" else f"{text}." for text in sentences_]
+    notices: list[Event] = [NoticeAdded(notice=Notice(name=TASK, message=text)) for text in full_sentences]
     if not stands.source_ids and outcome.error:
         failed = SubQueryFailed(
             sub_query_id=sub_query.id, task_id=stands.task.id, error=outcome.error, searches=0
@@ -375,15 +375,15 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         return [failed, *notices]
     uses = [use for step in stands.steps for use in step.uses if use.tool == "search"]
     queries = (use.arguments.get("query") for use in uses)
-    asked = dict.fromkeys(q for q in queries if isinstance(q, str) and q != sub_query.query)
-    done = SubQueryCompleted(
+    unique_queries = dict.fromkeys(q for q in queries if isinstance(q, str) and q != sub_query.query)
+    completion = SubQueryCompleted(
         sub_query_id=sub_query.id,
         task_id=stands.task.id,
         sources=(),
         searches=0,
-        wordings=tuple(asked),
+        wordings=tuple(unique_queries),
     )
-    return [done, *notices]
+    return [completion, *notices]
 
 
 def _short(text: str) -> str:

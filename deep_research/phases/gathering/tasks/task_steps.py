@@ -121,25 +121,25 @@ async def record_step(
     )
     for use in uses:
         await gain.add(use)
-    saved = Content.of(turn.model_dump_json()) if turn is not None and _may_be_saved(turn) else None
-    gain.contents += [saved] if saved else []
-    done = step.model_copy(
+    turn_content = Content.of(turn.model_dump_json()) if turn is not None and _may_be_saved(turn) else None
+    gain.contents += [turn_content] if turn_content else []
+    final_step = step.model_copy(
         update={
             **gain.of_step(uses),
-            "turn_hash": saved.hash if saved else None,
+            "turn_hash": turn_content.hash if turn_content else None,
             "seconds": round(asyncio.get_running_loop().time() - began, 3),
         }
     )
     stepped = TaskStepped(
-        task_id=task.id, attempt=task.attempt, step=done, sources=tuple(gain.fresh.values())
+        task_id=task.id, attempt=task.attempt, step=final_step, sources=tuple(gain.fresh.values())
     )
     new = [note for note in dict.fromkeys(gain.notes) if note not in place.told]
     place.told.update(new)
     notices: list[Event] = [NoticeAdded(notice=Notice(name="sources", message=note)) for note in new]
     notices += unread_notices(gain.unread, place.journal.state.options.budget.max_fetches)
-    ends = [end(done)] if end is not None else []
+    ends = [end(final_step)] if end is not None else []
     await place.journal.record(stepped, *notices, *ends, contents=gain.contents)
-    desk.add(PastStep(done, tuple(gain.showings), turn if saved else None))
+    desk.add(PastStep(final_step, tuple(gain.showings), turn if turn_content else None))
 
 
 def _may_be_saved(turn: Turn) -> bool:
@@ -193,41 +193,41 @@ class _Gain:
 
     async def _show(self, result: ToolResult, whole: Mapping[str, str]) -> UseOutput:
         """What the agent is shown of a result whose sources have these ``whole`` texts; its sources are kept."""
-        known = self.handoff
-        found = await off_loop(
+        known_handoff = self.handoff
+        reading = await off_loop(
             sum(map(work_of, result.sources)),
             collected,
             result.sources,
             sub_query_id=self.task.sub_query_id,
-            known=known.known if known else frozenset(),
-            most_new=known.max_sources_per_query if known else None,
+            known=known_handoff.known if known_handoff else frozenset(),
+            most_new=known_handoff.max_sources_per_query if known_handoff else None,
             most_bytes=self.place.limits.max_source_bytes,
             first_rank=len(self.desk.sources),
         )
-        found = apart(found, self.desk, self.held, by_model=known is None)
-        self.fresh |= {s.id: s for s in found.sources if s.id not in self.desk.sources}
-        self.sources |= dict.fromkeys(source.id for source in found.sources)
-        self.sources |= dict.fromkeys(shown.source_id for shown in result.shown)
-        notes = (*result.notes, *found.notes)
+        reading = apart(reading, self.desk, self.held, by_model=known_handoff is None)
+        self.fresh |= {s.id: s for s in reading.sources if s.id not in self.desk.sources}
+        self.sources |= dict.fromkeys(source.id for source in reading.sources)
+        self.sources |= dict.fromkeys(excerpt.source_id for excerpt in result.shown)
+        notes = (*result.notes, *reading.notes)
         self.notes += notes
         self.unread += result.unread
-        self.contents += found.contents
-        texts = {c.hash: c.body for c in found.contents}
-        read = {s.id: texts[s.content_hash].decode() for s in found.sources if s.content_hash in texts}
-        return self.desk.take(found.sources, {**whole, **read}, result.model_copy(update={"notes": notes}))
+        self.contents += reading.contents
+        texts = {c.hash: c.body for c in reading.contents}
+        read = {s.id: texts[s.content_hash].decode() for s in reading.sources if s.content_hash in texts}
+        return self.desk.take(reading.sources, {**whole, **read}, result.model_copy(update={"notes": notes}))
 
     def of_step(self, uses: Sequence[Used]) -> dict[str, Any]:
         """The fields of the step."""
         results = [use.result for use in uses if use.result is not None]
         links = [link for showing in self.showings for link in showing.links if link.origin]
-        lost = sum(use.searches for use in uses)
+        searches = sum(use.searches for use in uses)
         return {
             "uses": tuple(self.uses),
             "source_ids": tuple(self.sources),
             "private": tuple(self.private),
             "offered": tuple(site for link in links for site in sites_of(link)),
-            "searches": sum(r.searches for r in results) + lost,
-            "failed_searches": sum(r.failed_searches for r in results) + lost,
+            "searches": sum(r.searches for r in results) + searches,
+            "failed_searches": sum(r.failed_searches for r in results) + searches,
             "fetches": sum(r.fetches for r in results) + sum(use.fetches for use in uses),
         }
 
@@ -237,15 +237,15 @@ def apart(found: Collected, desk: TaskContext, held: Mapping[str, Source], *, by
     source, whichever task came first, so that quotes stand in the text that they were taken from. One that the task has
     is what it was. Where no model quotes, what the run has already (``held``) is what it is there."""
     sources = []
-    saved = {content.hash for content in found.contents}
+    content_hashes = {content.hash for content in found.contents}
     for source in found.sources:
-        known = desk.sources.get(source.id)
+        earlier = desk.sources.get(source.id)
         own = source_id(f"{source.id} {source.content_hash}")
-        if known is not None and known.content_hash == source.content_hash:
+        if earlier is not None and earlier.content_hash == source.content_hash:
             sources.append(source)
-        elif by_model or known is not None or own in held:
+        elif by_model or earlier is not None or own in held:
             sources.append(source.model_copy(update={"id": own}))
-        elif source.content_hash in saved or source.id in held:
+        elif source.content_hash in content_hashes or source.id in held:
             sources.append(source)
         else:  # of an address that was read before nothing is saved again
             sources += [s for s in held.values() if _address(s) == _address(source)][:1]
@@ -269,8 +269,8 @@ class TaskSearch:
 
     def __post_init__(self) -> None:
         self.task = self.stands.task
-        most, made = self.task.limits.searches, sum(step.searches for step in self.stands.steps)
-        self._searches = None if most is None else max(0, most - made)  # that are left
+        most, search_count = self.task.limits.searches, sum(step.searches for step in self.stands.steps)
+        self._searches = None if most is None else max(0, most - search_count)  # that are left
 
     async def run(self, ask: Ask, ended: TaskFinding | None = None) -> None:
         """``ask`` is the gatherer; ``ended`` is what a model said of the attempt whose place this takes. It counts for
@@ -355,9 +355,9 @@ class TaskSearch:
             query = outgoing(query, handoff.system_prompt, handoff.original_query)
             self._took(1)
             request = library.request(query, handoff.max_sources_per_query)
-            found = await library.sources.search(request, (name,), spare=library.spare)
+            outcome = await library.sources.search(request, (name,), spare=library.spare)
             until = asyncio.get_running_loop().time() + self.place.limits.operation_timeout
-            use.result = await library.read(found, query, until)
+            use.result = await library.read(outcome, query, until)
         except DeepResearchError as error:
             use.problem, use.searches = error.problem, 1
             use.fetches = library.fetching.made - before
@@ -374,8 +374,8 @@ class TaskSearch:
 def _left_of(ended: TaskFinding, *, is_found: bool) -> dict[str, Any]:
     """What is told of an attempt whose place a search took."""
     if not is_found:
-        told = {"missing": ended.missing, "owner_question": ended.owner_question}
-        return told | {"stopped": ended.stopped or NO_SOURCE}
+        remainder = {"missing": ended.missing, "owner_question": ended.owner_question}
+        return remainder | {"stopped": ended.stopped or NO_SOURCE}
     asked_back = f"Its agent asked back: {ended.owner_question}" if ended.owner_question else ""
     return {"stopped": ended.stopped or asked_back or NO_SOURCE}
 

@@ -72,9 +72,9 @@ class TaskEnd(BaseModel):
 def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
     """Tools that a caller handed over, and those that packages bring through the entry-point group. Raises
     `ConfigurationError` for what is no tool, writes, has no usable name or one that another has."""
-    made = [*tools, *(_loaded(point.name, point.load) for point in entry_points(group=GROUP))]
-    seen: set[str] = set()
-    for tool in made:
+    all_tools = [*tools, *(_loaded(point.name, point.load) for point in entry_points(group=GROUP))]
+    names: set[str] = set()
+    for tool in all_tools:
         name = str(getattr(tool, "name", ""))
         if not isinstance(tool, Tool):
             raise ConfigurationError(
@@ -85,7 +85,7 @@ def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
                 f"'{name[:60]}' is not a name for a tool.",
                 hint="Use small letters, digits and _, begin with a letter, and avoid done and think.",
             )
-        if name in BUILT_IN or name in seen:
+        if name in BUILT_IN or name in names:
             raise ConfigurationError(f"There are two tools '{name}'.", hint="Give yours another name.")
         if not tool.read_only:
             raise ConfigurationError(
@@ -100,8 +100,8 @@ def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
             raise ConfigurationError(
                 f"An argument of the tool '{name}' is called 'tool'.", hint="Give it another name."
             )
-        seen.add(name)
-    return tuple(made)
+        names.add(name)
+    return tuple(all_tools)
 
 
 def _loaded(name: str, load: Any) -> Tool:

@@ -67,14 +67,14 @@ class Search(_LibraryTool):
             names = (arguments.data_source,)
         limit = self._library.handoff.max_sources_per_query
         page = min(max(1, arguments.page or 1), MAX_PAGES)
-        wanted = limit * page + 1  # one more, to know whether there are more
-        found = await self._library.sources.search(
-            self._library.request(arguments.query, wanted), names, spare=self._library.spare
+        needed = limit * page + 1  # one more, to know whether there are more
+        outcome = await self._library.sources.search(
+            self._library.request(arguments.query, needed), names, spare=self._library.spare
         )
-        count, first = len(found.results), limit * (page - 1)
-        shown = replace(found, results=found.results[first : first + limit])
-        result = await self._library.found(shown, arguments.query)
-        return result.model_copy(update={"text": _count_line(len(shown.results), first, count, page)})
+        count, first = len(outcome.results), limit * (page - 1)
+        page_outcome = replace(outcome, results=outcome.results[first : first + limit])
+        result = await self._library.found(page_outcome, arguments.query)
+        return result.model_copy(update={"text": _count_line(len(page_outcome.results), first, count, page)})
 
 
 def _count_line(shown: int, first: int, count: int, page: int) -> str:
