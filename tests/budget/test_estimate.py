@@ -112,13 +112,10 @@ OPTIONS = st.builds(
 REFLECTION = st.sampled_from(["never", "on_failure", "always"])
 SETTINGS = st.builds(Settings, critique=st.booleans(), model_triage=st.booleans(), reflection=REFLECTION)
 COUNTS = {"sources": 200, "call": 20_000, "prompt": 7_000, "tokens": 200_000, "cut": 200_000}
-WORK = st.builds(
-    Work,
-    options=OPTIONS,
-    settings=SETTINGS,
-    queries=st.integers(1, 20),
-    **{name: st.integers(0, most) for name, most in COUNTS.items()},
-)
+AMOUNTS_OF_WORK = {name: st.integers(0, most) for name, most in COUNTS.items()} | {
+    "queries": st.integers(1, 20)
+}
+WORK = st.builds(Work, options=OPTIONS, settings=SETTINGS, **AMOUNTS_OF_WORK)
 
 
 @given(WORK, st.sets(st.sampled_from(list(ModelRole))), AMOUNTS, st.integers(1, 10_000))
