@@ -14,7 +14,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import kills
-from task_runs import DONE, TaskModel, attempt_of, engine, number_of, task_of
+from task_runs import TaskModel, attempt_of, engine, number_of, task_of
+from task_steps import quoting, searching
 from witness import Witness, WitnessedSearch
 
 from deep_research.models.base import ModelCall
@@ -40,22 +41,17 @@ class Worker(TaskModel):
 def _step(said: str) -> dict[str, Any]:
     task, number = task_of(said), number_of(said)
     if number == 1:
-        return {"thought": "Begin.", "actions": [{"tool": "search", "query": f"{task} {attempt_of(said)}"}]}
+        return {"thought": "Begin."} | searching(f"{task} {attempt_of(said)}")
     if task == PLAN[1] and 1 < number < 5:
         more = {"tool": "read_more", "source": "S2"}
-        return {"actions": [more, {"tool": "search", "query": f"{task} once more {number}"}]}
-    quote = page(f"{task} {attempt_of(said)}", 0, size=0)
-    fact = {"content": quote, "source": "S1", "quote": quote}
-    return {"actions": [DONE], "answer": quote, "facts": [fact], "missing": ["what they earned"]}
+        return {"actions": [more, *searching(f"{task} once more {number}")["actions"]]}
+    return quoting(page(f"{task} {attempt_of(said)}", 0, size=0)) | {"missing": ["what they earned"]}
 
 
 def _wave(said: str) -> dict[str, Any]:
     if "Wave 1 of" in said:
-        return {
-            "is_enough": False,
-            "thought": "The third is not known.",
-            "tasks": [{"question": SECOND_WAVE}],
-        }
+        thought = "The third is not known."
+        return {"is_enough": False, "thought": thought, "tasks": [{"question": SECOND_WAVE}]}
     return {"is_enough": True, "thought": "That is all."}
 
 

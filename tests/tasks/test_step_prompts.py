@@ -3,7 +3,8 @@
 from itertools import pairwise
 
 import pytest
-from task_runs import FOUND, TaskModel, engine
+from task_runs import FOUND, TaskModel, ran
+from task_steps import searching
 
 from deep_research.phases.gathering.tasks.step_prompt import condensed_outputs
 from deep_research.sources.search import SearchResult
@@ -32,14 +33,10 @@ def test_each_prompt_of_a_task_begins_as_the_one_before():
         return [SearchResult(address=f"https://ok.example/{request.query}", title=request.query, text=text)]
 
     words = ["lamps", "oil", "wicks", "lenses", "keepers"]
-    model = TaskModel([{"actions": [{"tool": "search", "query": word}]} for word in words] + [FOUND])
-    with engine(model, search=[ScriptedSearch(results)], max_task_retries=0) as research:
-        research.run("Which oil do lamps burn?")
-    asked = [
-        "\n".join(call.texts)
-        for call in model.calls
-        if call.form and "calls" in call.form.json_schema["properties"]
-    ]
+    model = TaskModel([*map(searching, words), FOUND])
+    ran(model, "Which oil do lamps burn?", search=[ScriptedSearch(results)], max_task_retries=0)
+    steps = [c for c in model.calls if c.form and "calls" in c.form.json_schema["properties"]]
+    asked = ["\n".join(call.texts) for call in steps]
     assert len(asked) >= 6
     for before, after in pairwise(asked):
         shared = next(n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)

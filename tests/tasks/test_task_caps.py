@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 from pydantic import BaseModel
-from task_runs import FOUND, QUESTION, SEARCH, TEXT, TaskModel, engine, number_of, orm
+from task_runs import FOUND, QUESTION, SEARCH, TEXT, TaskModel, orm, ran
+from task_steps import down, search_first, using
 
 from deep_research import SearchResult, SharedBudget, Tool, ToolResult
-from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.handoff import GathererOutput
 from deep_research.phases.gathering.tasks.task_limits import limits_of
 from deep_research.sources.extract import Document
@@ -50,20 +50,17 @@ class Pages:
 def pointing(count=3, *, name="scripted"):
     """Knows of pages, and not what they say."""
 
-    def found(request):
-        return [
-            SearchResult(address=f"https://{name}.example/{n}", title=f"Orm {n}", snippet="Orm lighthouse")
-            for n in range(count)
-        ]
-
-    return ScriptedSearch(found, name=name)
-
-
-def down(said):
-    raise failure(Verdict.PARK, "down", model="m", retry_after=90.0)
+    found = [
+        SearchResult(address=f"https://{name}.example/{n}", title=f"Orm {n}", snippet="Orm lighthouse")
+        for n in range(count)
+    ]
+    return ScriptedSearch(lambda request: found, name=name)
 
 
 # --- budgets that are shared with other runs ---------------------------------------------------------------
+
+
+WITHOUT_MODEL = {"on_outage": "extractive", "max_task_retries": 0}
 
 
 class Asked(BaseModel):
@@ -101,9 +98,8 @@ class Ledger(Tool):
 )
 def test_what_a_tool_of_a_caller_takes_is_charged_to_the_shared_budget(makes, left, uses, fetches):
     tool, shared = Ledger(makes), SharedBudget(max_searches=9, max_fetches=left)
-    model = TaskModel([{"actions": [{"tool": "ledger", "word": "x"}]}, SEARCH, FOUND])
-    with engine(model, tools=[tool], shared_budget=shared) as research:
-        result = research.run(QUESTION)
+    model = TaskModel([using("ledger", word="x"), SEARCH, FOUND])
+    result = ran(model, tools=[tool], shared_budget=shared)
     assert (tool.uses, shared.spent.fetches, result.usage.fetches) == (uses, fetches, fetches)
     assert shared.spent.searches == result.usage.searches
 
@@ -120,10 +116,8 @@ class OwnGatherer:
 @pytest.mark.parametrize("gathering", ["search", "agents"])
 def test_what_a_gatherer_of_ones_own_takes_is_charged_to_the_shared_budget(gathering):
     shared = SharedBudget(max_searches=90, max_fetches=90)
-    with engine(
-        None, gathering=gathering, agents={"gatherer": OwnGatherer()}, shared_budget=shared, search=[]
-    ) as research:
-        result = research.run(QUESTION)
+    agents = {"gatherer": OwnGatherer()}
+    result = ran(gathering=gathering, agents=agents, shared_budget=shared, search=[])
     assert result.usage.fetches > 0
     assert (shared.spent.searches, shared.spent.fetches) == (result.usage.searches, result.usage.fetches)
 
@@ -132,8 +126,7 @@ def test_what_a_gatherer_of_ones_own_takes_is_charged_to_the_shared_budget(gathe
 def test_pages_and_rewordings_of_the_gatherer_are_charged_once(gathering):
     shared = SharedBudget(max_searches=90, max_fetches=90)
     pages, search = Pages(), pointing()
-    with engine(None, gathering=gathering, search=[search], pages=pages, shared_budget=shared) as research:
-        result = research.run(QUESTION)
+    result = ran(gathering=gathering, search=[search], pages=pages, shared_budget=shared)
     assert shared.spent.fetches == result.usage.fetches == len(pages.asked) > 0
     assert shared.spent.searches == result.usage.searches
 
@@ -141,29 +134,16 @@ def test_pages_and_rewordings_of_the_gatherer_are_charged_once(gathering):
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_task_that_goes_on_without_its_model_goes_on_under_its_purse(most):
     shared, search = SharedBudget(max_searches=most), orm()
-    with engine(
-        TaskModel(down), on_outage="extractive", max_task_retries=0, shared_budget=shared, search=[search]
-    ) as research:
-        result = research.run(QUESTION)
+    result = ran(TaskModel(down), **WITHOUT_MODEL, shared_budget=shared, search=[search])
     assert result.state.first_look  # which took the first search
     assert shared.spent.searches == len(search.requests) == most
     assert bool(result.sources) is (most == 2)
 
 
 def test_a_task_that_goes_on_without_its_model_keeps_to_the_searches_it_had():
-    def steps(said):
-        if number_of(said) > 1:
-            down(said)
-        return SEARCH
-
-    search = orm()
-    with engine(
-        TaskModel(steps), on_outage="extractive", max_task_retries=0, search=[search], max_searches=1
-    ) as research:
-        result = research.run(QUESTION)
-    (task,) = result.state.tasks
-    assert [step.number for step in task.steps] == [1, 2]
-    assert sum(step.searches for step in task.steps) <= 1
+    result = ran(TaskModel(search_first(down)), **WITHOUT_MODEL, max_searches=1)
+    assert [step.number for step in result.task.steps] == [1, 2]
+    assert sum(step.searches for step in result.task.steps) <= 1
     assert result.usage.searches <= 1 + bool(result.state.first_look)
     assert result.sources
 
@@ -174,15 +154,8 @@ def test_nothing_goes_on_without_its_model_when_the_seconds_of_the_run_are_over(
         await asyncio.Event().wait()
 
     search = ScriptedSearch(before=slowly)
-    with engine(
-        TaskModel(down),
-        on_outage="extractive",
-        max_task_retries=0,
-        data_sources={"company_db": search},
-        task_sources=["company_db"],
-        budget={"max_seconds": 0.5},
-    ) as research:
-        result = research.run(QUESTION)
+    private = {"data_sources": {"company_db": search}, "task_sources": ["company_db"]}
+    result = ran(TaskModel(down), **WITHOUT_MODEL, **private, budget={"max_seconds": 0.5})
     assert "max_seconds" in {limit.name for limit in result.limits}
 
 
@@ -191,12 +164,8 @@ def test_nothing_goes_on_without_its_model_when_the_seconds_of_the_run_are_over(
 
 def _stands(number, *, searches, used=0, status=SubQueryStatus.PENDING, finding=None, settled=False):
     sub_query = SubQuery(id=f"subq-{number}", query=f"q{number}", index=number, iteration=1, status=status)
-    task = Task(
-        id=f"task-{number}",
-        sub_query_id=sub_query.id,
-        question=sub_query.query,
-        limits=TaskLimits(steps=8, seconds=60, searches=searches, fetches=2 * searches),
-    )
+    limits = TaskLimits(steps=8, seconds=60, searches=searches, fetches=2 * searches)
+    task = Task(id=f"task-{number}", sub_query_id=sub_query.id, question=sub_query.query, limits=limits)
     steps = (TaskStep(number=1, searches=used, fetches=used),) if used else ()
     return sub_query, TaskState(task=task, steps=steps, finding=finding, settled=settled)
 
@@ -216,12 +185,11 @@ def _stands(number, *, searches, used=0, status=SubQueryStatus.PENDING, finding=
 )
 def test_tasks_share_what_those_under_way_do_not_hold(standing, searches, fetches):
     spent = sum(step.searches for _, stands in standing for step in stands.steps)
+    options = RunOptions(gathering="agents", budget=Budget(max_searches=10, max_fetches=20))
+    sub_queries, tasks = zip(*standing, strict=True) if standing else ((), ())
+    usage = Usage(searches=spent, fetches=spent)
     state = DeepResearchState(
-        query=QUESTION,
-        options=RunOptions(gathering="agents", budget=Budget(max_searches=10, max_fetches=20)),
-        sub_queries=tuple(sub_query for sub_query, _ in standing),
-        tasks=tuple(stands for _, stands in standing),
-        usage=Usage(searches=spent, fetches=spent),
+        query=QUESTION, options=options, sub_queries=sub_queries, tasks=tasks, usage=usage
     )
     limits = [limits_of(state, place, 2) for place in range(2)]
     assert sum(each.searches for each in limits) == searches
@@ -238,16 +206,8 @@ def test_tasks_share_what_those_under_way_do_not_hold(standing, searches, fetche
 )
 def test_without_a_model_pages_that_a_private_source_points_to_are_read_within_the_cap(caps, read):
     pages = Pages()
-    with engine(
-        None,
-        search=[orm()],
-        data_sources={"company_db": pointing(name="company")},
-        task_sources=["company_db"],
-        pages=pages,
-        max_task_retries=0,
-        **caps,
-    ) as research:
-        result = research.run(QUESTION)
+    private = {"data_sources": {"company_db": pointing(name="company")}, "task_sources": ["company_db"]}
+    result = ran(**private, pages=pages, max_task_retries=0, **caps)
     assert len(set(pages.asked)) == read
     assert len(pages.asked) == result.usage.fetches
     assert all(url.startswith("https://company.example/") for url in pages.asked)
@@ -258,15 +218,9 @@ def test_without_a_model_pages_that_a_private_source_points_to_are_read_within_t
 
 def test_without_a_model_the_gatherer_and_private_sources_share_the_pages_of_a_task():
     pages = Pages()
-    with engine(
-        None,
-        search=[pointing(2)],
-        data_sources={"company_db": pointing(name="company")},
-        pages=pages,
-        max_fetches=3,
-        max_task_retries=0,
-    ) as research:
-        result = research.run(f"{QUESTION[:-1]} and who built it?", max_sub_queries=2)
+    sources = {"search": [pointing(2)], "data_sources": {"company_db": pointing(name="company")}}
+    question = f"{QUESTION[:-1]} and who built it?"
+    result = ran(None, question, **sources, pages=pages, max_fetches=3, max_task_retries=0)
     most = sum(task.task.limits.fetches for task in result.state.tasks)
     assert len(pages.asked) == result.usage.fetches == most == 3
     for task in result.state.tasks:
@@ -277,15 +231,8 @@ def test_a_page_that_a_private_source_points_to_passes_the_guard(tmp_path):
     inside = [SearchResult(address="http://127.0.0.1:1/secret", title="Inside", snippet="Orm lighthouse")]
     own = ScriptedSearch(lambda request: inside, name="company")
     (tmp_path / "orm.md").write_text(TEXT)
-    with engine(
-        None,
-        search=[],
-        corpus=tmp_path,
-        data_sources={"company_db": own},
-        max_task_retries=0,
-        fetch_pages=True,
-    ) as research:
-        result = research.run(QUESTION)
+    sources = {"search": [], "corpus": tmp_path, "data_sources": {"company_db": own}}
+    result = ran(**sources, max_task_retries=0, fetch_pages=True)
     assert own.requests
     assert [source.kind for source in result.sources] == ["document"]
     assert any("127.0.0.1" in " ".join(notice.skipped) for notice in result.notices)
