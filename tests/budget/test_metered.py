@@ -16,13 +16,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import Persistence
-from deep_research.state import (
-    Budget,
-    DeepResearchPhase,
-    ModelRole,
-    RunOptions,
-    Spent,
-)
+from deep_research.state import Budget, DeepResearchPhase, ModelRole, RunOptions, Spent
 from deep_research.state.events import RunAborted, RunResumed
 from deep_research.state.phases import AbortReason
 from deep_research.testing import MemoryJournal

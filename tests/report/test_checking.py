@@ -6,22 +6,7 @@ from pathlib import Path
 
 import pytest
 from hash_seeds import printed
-from orm_light import (
-    BUILT,
-    COST,
-    F1,
-    F2,
-    F3,
-    FINDINGS,
-    HARE,
-    ORM,
-    TALL,
-    TEXTS,
-    WHITE,
-    finding,
-    source,
-    state,
-)
+from orm_light import BUILT, COST, F1, F2, F3, FINDINGS, HARE, ORM, TALL, TEXTS, WHITE, finding, source, state
 
 from deep_research.phases.synthesis.repair import marked
 from deep_research.report import checking, citation_resolver

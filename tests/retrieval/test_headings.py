@@ -3,13 +3,7 @@
 import pytest
 from tables import cases
 
-from deep_research.retrieval.headings import (
-    Likeness,
-    SectionName,
-    best_section,
-    neighbours,
-    sections_of,
-)
+from deep_research.retrieval.headings import Likeness, SectionName, best_section, neighbours, sections_of
 
 MANUAL = """# Chapter 20. Server Configuration
 

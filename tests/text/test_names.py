@@ -6,15 +6,7 @@ from hypothesis import strategies as st
 from tables import cases, listed
 
 from deep_research.state import FirstLook, Mention
-from deep_research.text.names import (
-    asked_names,
-    borne,
-    key,
-    question_names,
-    runs,
-    spelled,
-    telling,
-)
+from deep_research.text.names import asked_names, borne, key, question_names, runs, spelled, telling
 
 
 @pytest.mark.parametrize(
