@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import random
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain, cycle, islice
 from pathlib import Path
 
 from evals.corruptions import CORRUPTIONS, Names, corrupted, is_drawn, names_in
@@ -60,18 +63,13 @@ class Drawn:
         return self.text.replace(self.sentence, to, 1)
 
 
-def texts() -> dict[str, tuple[str, str]]:
+@cache
+def texts() -> Mapping[str, tuple[str, str]]:
     """Language and text by name."""
-    import tomllib
-
-    found = {
-        path.name: ("en", path.read_text(encoding="utf-8"))
-        for path in sorted(CORPUS.iterdir())
-        if path.suffix in (".md", ".rst", ".txt")
-    }
-    for language, table in tomllib.loads(FOREIGN.read_text(encoding="utf-8")).items():
-        found[f"{language}.md"] = (language, table["text"])
-    return found
+    files = [path for path in sorted(CORPUS.iterdir()) if path.suffix in (".md", ".rst", ".txt")]
+    foreign = tomllib.loads(FOREIGN.read_text(encoding="utf-8"))
+    found = {path.name: ("en", path.read_text(encoding="utf-8")) for path in files}
+    return found | {f"{language}.md": (language, table["text"]) for language, table in foreign.items()}
 
 
 def drawn(draw: random.Random, most: int = 3 * A_KIND) -> list[Drawn]:
@@ -84,13 +82,8 @@ def drawn(draw: random.Random, most: int = 3 * A_KIND) -> list[Drawn]:
                 (english if language == "en" else foreign).append(Drawn(name, language, text, one, following))
     draw.shuffle(english)
     draw.shuffle(foreign)
-    mixed: list[Drawn] = []
-    while len(english) > 1 and foreign:
-        mixed += [english.pop(), english.pop(), foreign[0]]
-        foreign.append(foreign.pop(0))
-        if len(mixed) >= most:
-            break
-    return mixed
+    thirds = zip(english[::2], english[1::2], cycle(foreign), strict=False)
+    return list(chain.from_iterable(islice(thirds, -(-most // 3))))
 
 
 def _is_plain(sentence: str, language: str) -> bool:
@@ -112,55 +105,68 @@ def deviating(each: int = A_KIND) -> Iterator[Slip]:
 
 
 _Made = tuple[str, str, Mapping[str, str], str, tuple[str, ...]]
+_Make = Callable[[Drawn, random.Random, int], _Made | None]
+KINDS: dict[str, _Make] = {}
+
+
+def _kind(*names: str) -> Callable[[_Make], _Make]:
+    def register(make: _Make) -> _Make:
+        KINDS.update(dict.fromkeys(names, make))
+        return make
+
+    return register
 
 
 def _made(one: Drawn, quote: str, text: str | None = None, *words: str) -> _Made:
     return quote, one.name, {one.name: text or one.text}, one.name, words or (one.sentence,)
 
 
+def _place(draw: random.Random, pattern: str, sentence: str) -> int | None:
+    """Where the pattern begins, one of the places that there are."""
+    places = [match.start() for match in re.finditer(pattern, sentence)]
+    return draw.choice(places) if places else None
+
+
+@_kind("first letter lowered")
 def _lowered(one: Drawn, draw: random.Random, turn: int) -> _Made:
     return _made(one, one.sentence[0].lower() + one.sentence[1:])
 
 
+@_kind("full stop where the source goes on")
 def _stopped(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
-    """A full stop where the source goes on."""
     parts = one.sentence.split()
     part = " ".join(parts[: len(parts) * 2 // 3]).rstrip(",;:–—- ")
     return _made(one, f"{part}.", None, part) if part in one.sentence else None
 
 
+@_kind("comma")
 def _comma(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
-    if turn % 2:
-        places = [m.start() for m in re.finditer(r"(?<=\w),(?= )", one.sentence)]
-        if not places:
-            return None
-        place = draw.choice(places)
-        return _made(one, one.sentence[:place] + one.sentence[place + 1 :])
-    place = draw.choice([m.start() for m in re.finditer(r"(?<=\w) (?=\w)", one.sentence)])
-    return _made(one, f"{one.sentence[:place]},{one.sentence[place:]}")
+    """One more, or one less."""
+    place = _place(draw, r"(?<=\w),(?= )" if turn % 2 else r"(?<=\w) (?=\w)", one.sentence)
+    if place is None:
+        return None
+    return _made(one, one.sentence[:place] + ("" if turn % 2 else ", ") + one.sentence[place + 1 :])
 
 
+@_kind("list marker")
 def _list_marker(one: Drawn, draw: random.Random, turn: int) -> _Made:
     mark = draw.choice(("- ", "* ", "1. ", "• ", "2) "))
-    if turn % 3 == 0:
-        return _made(one, f"{mark}{one.sentence}")
-    if turn % 3 == 1:
-        return _made(one, f"- {one.sentence} {one.following}", None)
-    place = draw.choice([m.start() for m in re.finditer(r"(?<=[\w,]) (?=\w)", one.sentence)])
-    marked = f"\n\n{mark}{one.sentence[:place]}\n{mark}{one.sentence[place + 1 :]}\n\n"
-    return _made(one, one.sentence, one.changed(marked), one.sentence[:place], one.sentence[place + 1 :])
+    if turn % 3 < 2:
+        return _made(one, f"- {one.sentence} {one.following}" if turn % 3 else f"{mark}{one.sentence}")
+    place = _place(draw, r"(?<=[\w,]) (?=\w)", one.sentence)
+    items = one.sentence[:place], one.sentence[place + 1 :]
+    return _made(one, one.sentence, one.changed(f"\n\n{mark}{items[0]}\n{mark}{items[1]}\n\n"), *items)
 
 
+@_kind("table pipe")
 def _pipes(one: Drawn, draw: random.Random, turn: int) -> _Made:
     parts = re.split(r"(?<=[\w,]) (?=\w)", one.sentence)
-    cut = len(parts) // 2
-    cells = " ".join(parts[:cut]), " ".join(parts[cut:])
-    if turn % 2:
-        return _made(one, f"| {cells[0]} | {cells[1]} |")
-    return _made(one, one.sentence, one.changed(f"\n\n| {cells[0]} | {cells[1]} |\n\n"), *cells)
+    cells = " ".join(parts[: len(parts) // 2]), " ".join(parts[len(parts) // 2 :])
+    row = f"| {cells[0]} | {cells[1]} |"
+    return _made(one, row) if turn % 2 else _made(one, one.sentence, one.changed(f"\n\n{row}\n\n"), *cells)
 
 
-def _wrapped(before: str, after: str) -> Callable[[Drawn, random.Random, int], _Made]:
+def _wrapped(before: str, after: str) -> _Make:
     def make(one: Drawn, draw: random.Random, turn: int) -> _Made:
         match = draw.choice(list(re.finditer(r"\w{4,}", one.sentence)))
         marked = f"{one.sentence[: match.start()]}{before}{match.group()}{after}{one.sentence[match.end() :]}"
@@ -171,74 +177,61 @@ def _wrapped(before: str, after: str) -> Callable[[Drawn, random.Random, int], _
     return make
 
 
-def _parts(mark: str) -> Callable[[Drawn, random.Random, int], _Made | None]:
+for _name, _marks in {
+    "bold": ("**", "**"),
+    "backticks": ("`", "`"),
+    "link markup": ("[", "](https://example.org/a_(page)?x=1#y)"),
+}.items():
+    _kind(_name)(_wrapped(*_marks))
+
+
+def _parts(mark: str) -> _Make:
     def make(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
-        words = one.sentence.split()
-        if turn % 2 and len(one.following.split()) >= 8 and not _MARKED.search(one.following):
-            second = " ".join(one.following.split()[-6:])
-            return (
-                _made(one, f"{one.sentence} {mark} {second}", None, one.sentence, second)
-                if second in one.text
-                else None
-            )
-        if len(words) < 14:
+        words, following = one.sentence.split(), one.following.split()
+        if turn % 2 and len(following) >= 8 and not _MARKED.search(one.following):
+            first, second = one.sentence, " ".join(following[-6:])
+        elif len(words) >= 14:
+            first, second = " ".join(words[:6]), " ".join(words[-6:])
+        else:
             return None
-        first, second = " ".join(words[:6]), " ".join(words[-6:])
         return _made(one, f"{first} {mark} {second}", None, first, second) if second in one.text else None
 
     return make
 
 
+for _mark in ("…", "[...]"):
+    _kind(_mark)(_parts(_mark))
+
+
+@_kind("quote marks")
 def _quoted(one: Drawn, draw: random.Random, turn: int) -> _Made:
     before, after = draw.choice(('""', "“”", "''", "«»", "„“"))
     return _made(one, f"{before}{one.sentence}{after}")
 
 
+@_kind("small word left out")
 def _small_out(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
-    found = [m for m in _WORD.finditer(one.sentence) if m.group() in SMALL.get(one.language, "").split()]
-    found = [m for m in found if _stands_free(one.sentence, m)]
+    small = "|".join(SMALL.get(one.language, "-").split())
+    found = list(re.finditer(rf"(?<= )(?:{small}) ", one.sentence))
     if not found:
         return None
     match = draw.choice(found)
-    return _made(one, one.sentence[: match.start()] + one.sentence[match.end() :].lstrip())
+    return _made(one, one.sentence[: match.start()] + one.sentence[match.end() :])
 
 
-def _stands_free(sentence: str, match: re.Match[str]) -> bool:
-    return sentence[match.start() - 1 : match.start()] == " " and sentence[match.end() :][:1] == " "
-
-
+@_kind("small word put in")
 def _small_in(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
     if one.language not in SMALL:
         return None
-    places = [m.start() for m in re.finditer(r"(?<=\w{3}) (?=\w{3})", one.sentence)]
-    place = draw.choice(places)
+    place = _place(draw, r"(?<=\w{3}) (?=\w{3})", one.sentence)
     word = draw.choice(SMALL[one.language].split())
     return _made(one, f"{one.sentence[:place]} {word}{one.sentence[place:]}")
 
 
+@_kind("another source's name")
 def _other_source(one: Drawn, draw: random.Random, turn: int) -> _Made:
-    every = texts()
-    other = draw.choice([name for name in every if name != one.name])
-    held = {other: every[other][1], one.name: one.text}
-    return one.sentence, other, held, one.name, (one.sentence,)
-
-
-KINDS: Mapping[str, Callable[[Drawn, random.Random, int], _Made | None]] = {
-    "first letter lowered": _lowered,
-    "full stop where the source goes on": _stopped,
-    "comma": _comma,
-    "list marker": _list_marker,
-    "table pipe": _pipes,
-    "bold": _wrapped("**", "**"),
-    "backticks": _wrapped("`", "`"),
-    "link markup": _wrapped("[", "](https://example.org/a_(page)?x=1#y)"),
-    "…": _parts("…"),
-    "[...]": _parts("[...]"),
-    "quote marks": _quoted,
-    "small word left out": _small_out,
-    "small word put in": _small_in,
-    "another source's name": _other_source,
-}
+    other = draw.choice([name for name in texts() if name != one.name])
+    return one.sentence, other, {other: texts()[other][1], one.name: one.text}, one.name, (one.sentence,)
 
 
 def invented(count: int = INVENTED) -> Iterator[Slip]:
@@ -286,13 +279,10 @@ def _false(one: Drawn, other: Drawn, draw: random.Random) -> Iterator[tuple[str,
     mine_words = {m.group() for m in mine}
     strange = [m.group() for m in theirs if m.group() not in mine_words]
     if mine and strange:
-        match = draw.choice(mine)
-        yield (
-            "content word",
-            one.sentence[: match.start()] + draw.choice(strange) + one.sentence[match.end() :],
-        )
-        match = draw.choice(mine)
-        yield "word left out", one.sentence[: match.start()] + one.sentence[match.end() :].lstrip()
+        match, gone = draw.choice(mine), draw.choice(mine)
+        other_word = draw.choice(strange)
+        yield "content word", one.sentence[: match.start()] + other_word + one.sentence[match.end() :]
+        yield "word left out", one.sentence[: gone.start()] + one.sentence[gone.end() :].lstrip()
     words, others = one.sentence.split(), other.sentence.split()
     yield "recombined", " ".join([*words[: len(words) // 2], *others[len(others) // 2 :]])
     half = len(words) // 2
@@ -302,10 +292,8 @@ def _false(one: Drawn, other: Drawn, draw: random.Random) -> Iterator[tuple[str,
     if len(mine) > 3:
         a, b = sorted(draw.sample(mine, 2), key=lambda m: m.start())
         text = one.sentence
-        yield (
-            "two words changed about",
-            text[: a.start()] + b.group() + text[a.end() : b.start()] + a.group() + text[b.end() :],
-        )
+        about = text[: a.start()] + b.group() + text[a.end() : b.start()] + a.group() + text[b.end() :]
+        yield "two words changed about", about
 
 
 def _contentful(one: Drawn) -> list[re.Match[str]]:

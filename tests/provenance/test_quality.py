@@ -131,10 +131,7 @@ def test_the_users_most_specific_pattern_wins_over_all_signals(lists, expected):
 @given(
     st.builds(
         SourceFacts,
-        address=st.one_of(
-            st.text(),
-            st.sampled_from(sorted(table().domains)).map("https://{}/~x".format),
-        ),
+        address=st.one_of(st.text(), st.sampled_from(sorted(table().domains)).map("https://{}/~x".format)),
         published=st.none() | st.dates(),
         today=st.none() | st.dates(),
         citations=st.none() | st.integers(0, 10**6),

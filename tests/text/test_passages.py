@@ -158,8 +158,7 @@ OTHERWISE_JOINED = {
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [*((" ".join(each), each) for (each,) in SENTENCES), *OTHERWISE_JOINED.items()],
+    ("text", "expected"), [*((" ".join(each), each) for (each,) in SENTENCES), *OTHERWISE_JOINED.items()]
 )
 def test_a_text_is_cut_into_its_sentences(text: str, expected: list[str]) -> None:
     assert cut(text) == expected

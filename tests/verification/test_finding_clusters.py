@@ -51,8 +51,7 @@ def test_findings_are_one_when_values_names_and_polarity_agree(count, one, other
 
 
 @pytest.mark.parametrize(
-    ("ids", "level"),
-    [(("a", "b"), "high"), (("a", "b", "c"), "confirmed"), (("a", "w"), "medium")],
+    ("ids", "level"), [(("a", "b"), "high"), (("a", "b", "c"), "confirmed"), (("a", "w"), "medium")]
 )
 def test_confidence_follows_from_independent_sources_of_quality(ids, level):
     (one,) = merged([said("The same words.", i) for i in ids], SOURCES)
