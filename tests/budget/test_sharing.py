@@ -7,7 +7,7 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spending import request, run_on
+from spending import paid, refused, request, run_on, waiting
 
 from deep_research import SharedBudget
 from deep_research.budget.shared_budget import BudgetScope
@@ -15,34 +15,13 @@ from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import Budget
 
 
-@pytest.mark.parametrize(
-    ("caps", "cap"),
-    [
-        ({"max_usd": 0.15}, "max_usd"),
-        ({"max_tokens": 150}, "max_tokens"),
-        ({"max_model_calls": 1}, "max_model_calls"),
-    ],
-)
-async def test_what_one_run_spent_another_cannot_spend_again(caps, cap):
-    shared = SharedBudget(**caps)
-    one, other = run_on(shared), run_on(shared)
-    held = await one.hold(request())
-    one.settle(held.call_id, 100, 0.1)
-    with pytest.raises(BudgetError) as caught:
-        await other.hold(request())
-    error = caught.value
-    assert (error.data["cap"], error.data["shared"]) == (cap, True)
-    assert f"the shared cap {cap}" in error.problem
-
-
 async def test_what_is_spent_and_left_can_be_read():
     shared = SharedBudget(max_usd=1.0, max_tokens=1_000, max_searches=3)
     spend = run_on(shared)
-    await spend.hold(request(tokens=300, usd=0.25))
-    aside = shared.spent, shared.left
-    spend.settle("call-000001", 200, 0.125)
-    shared, (spent, left) = (shared, aside)
-    assert (spent.tokens, spent.cost_usd, left.max_tokens, left.max_usd) == (0, 0.0, 700, 0.75)
+    held = await spend.hold(request(tokens=300, usd=0.25))
+    assert (shared.spent.tokens, shared.spent.cost_usd) == (0, 0.0)
+    assert (shared.left.max_tokens, shared.left.max_usd) == (700, 0.75)
+    spend.settle(held.call_id, 200, 0.125)
     assert (shared.spent.model_calls, shared.spent.tokens, shared.spent.cost_usd) == (1, 200, 0.125)
     assert shared.left == Budget(max_usd=0.875, max_tokens=800, max_searches=3)
     assert repr(shared) == "SharedBudget(max_usd=1, max_tokens=1000, max_searches=3)"
@@ -58,62 +37,31 @@ async def test_where_a_price_is_unknown_dollars_are_neither_counted_nor_left():
     assert counting.spent.cost_usd is None
 
 
-async def test_a_request_is_set_aside_for_in_all_budgets_or_in_none():
+async def test_a_request_is_set_aside_for_in_all_budgets_or_in_none_and_once_in_each():
     large = SharedBudget(max_tokens=1_000)
-    small = SharedBudget(max_tokens=50, within=large)
-    other = SharedBudget(max_tokens=1_000)
-    spend = run_on(other, small)
-    with pytest.raises(BudgetError):
-        await spend.hold(request())
-    assert (large.left.max_tokens, other.left.max_tokens, small.left.max_tokens) == (1_000, 1_000, 50)
+    small, other = SharedBudget(max_tokens=50, within=large), SharedBudget(max_tokens=1_000)
+    budgets, spend = (large, other, small), run_on(other, small, large)
+    await refused(spend)
+    assert [budget.left.max_tokens for budget in budgets] == [1_000, 1_000, 50]
     assert not spend.ledger.held
-    await spend.hold(request(tokens=40))
-    assert (large.left.max_tokens, other.left.max_tokens, small.left.max_tokens) == (960, 960, 10)
-    spend.lose("call-000001")
-    assert (large.spent.tokens, other.spent.tokens, small.spent.tokens) == (40, 40, 40)
-
-
-async def test_a_budget_that_is_given_twice_is_charged_once():
-    large = SharedBudget(max_tokens=1_000)
-    spend = run_on(large, SharedBudget(within=large))
-    held = await spend.hold(request())
-    spend.settle(held.call_id, 100, 0.1)
-    assert large.spent.tokens == 100
-
-
-async def test_the_cap_of_the_run_holds_beside_a_shared_one():
-    shared = SharedBudget(max_tokens=1_000)
-    with pytest.raises(BudgetError) as caught:
-        await run_on(shared, max_tokens=50).hold(request())
-    assert (caught.value.data["shared"], shared.left.max_tokens) == (False, 1_000)
-
-
-async def test_what_does_not_fit_waits_for_the_requests_of_other_runs():
-    shared = SharedBudget(max_tokens=150)
-    one, other = run_on(shared), run_on(shared)
-    held = await one.hold(request())
-    waiting = asyncio.create_task(other.hold(request()))
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    one.settle(held.call_id, 20, 0.0)
-    assert (await waiting).call_id == "call-000001"
+    held = await spend.hold(request(tokens=40))
+    assert [budget.left.max_tokens for budget in budgets] == [960, 960, 10]
+    spend.lose(held.call_id)
+    assert [budget.spent.tokens for budget in budgets] == [40, 40, 40]
 
 
 async def test_nobody_waits_for_what_could_not_come_free():
     shared = SharedBudget(max_tokens=150)
-    one, other = run_on(shared), run_on(shared)
-    held = await one.hold(request())
-    one.settle(held.call_id, 100, 0.0)
+    one = run_on(shared)
+    await paid(one)
     await one.hold(request(tokens=10))  # is in flight, and even if it took nothing it would not help
-    with pytest.raises(BudgetError):
-        await other.hold(request())
+    await refused(run_on(shared))
 
 
 @pytest.mark.timed
 def test_a_run_in_another_thread_is_woken(monkeypatch):
-    monkeypatch.setattr(
-        "deep_research.budget.spend.LOOK_AGAIN_SECONDS", 3_600.0
-    )  # one is told, and does not look for oneself
+    # One is told, and does not look for oneself.
+    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN_SECONDS", 3_600.0)
     shared = SharedBudget(max_tokens=150)
     holds, waits = threading.Event(), threading.Event()
 
@@ -126,9 +74,7 @@ def test_a_run_in_another_thread_is_woken(monkeypatch):
 
     async def second():
         await asyncio.to_thread(holds.wait, 300)
-        task = asyncio.create_task(run_on(shared).hold(request()))
-        await asyncio.sleep(0)
-        assert not task.done()
+        task = await waiting(run_on(shared))
         waits.set()
         async with asyncio.timeout(300):
             await task
@@ -147,9 +93,8 @@ def test_a_loop_that_is_gone_gives_nothing_back_and_keeps_nobody_waiting(monkeyp
     loop.run_until_complete(gone.hold(request()))
 
     async def later():
-        with pytest.raises(BudgetError):
-            await run_on(shared).hold(request())
-        return await run_on(shared).hold(request(tokens=50))
+        await refused(run_on(shared))
+        await run_on(shared).hold(request(tokens=50))
 
     asyncio.run(later())
     gone.settle("call-000001", 1, 0.0)  # too late
@@ -164,27 +109,22 @@ def test_who_waits_looks_again_for_loops_that_went_meanwhile(monkeypatch):
     shared = SharedBudget(max_tokens=150)
     holds, leave = threading.Event(), threading.Event()
 
-    def other():
-        async def hold():
-            await run_on(shared).hold(request())
-            holds.set()
-            await asyncio.to_thread(leave.wait, 300)
+    async def hold():
+        await run_on(shared).hold(request())
+        holds.set()
+        await asyncio.to_thread(leave.wait, 300)
 
-        asyncio.run(hold())
-
-    thread = threading.Thread(target=other)
-    thread.start()
-
-    async def waiting():
+    async def wait():
         await asyncio.to_thread(holds.wait, 300)
-        task = asyncio.create_task(run_on(shared).hold(request()))
-        await asyncio.sleep(0)
+        task = await waiting(run_on(shared))
         leave.set()
         async with asyncio.timeout(300):
             with pytest.raises(BudgetError):
                 await task
 
-    asyncio.run(waiting())
+    thread = threading.Thread(target=lambda: asyncio.run(hold()))
+    thread.start()
+    asyncio.run(wait())
     thread.join()
 
 
@@ -192,10 +132,9 @@ async def test_who_was_cancelled_while_waiting_is_forgotten():
     shared = SharedBudget(max_tokens=150)
     one = run_on(shared)
     held = await one.hold(request())
-    waiting = asyncio.create_task(run_on(shared).hold(request()))
-    await asyncio.sleep(0)
-    waiting.cancel()
-    await asyncio.gather(waiting, return_exceptions=True)
+    task = await waiting(run_on(shared))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
     one.settle(held.call_id, 100, 0.0)
     assert not len(shared._line)
     assert shared.left.max_tokens == 50

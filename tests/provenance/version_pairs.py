@@ -42,12 +42,14 @@ _NUMBER = re.compile(r"\b\d+(?:\.\d+)*\b")
 
 
 def _filled(line: str, chance: random.Random) -> str:
-    month = chance.choice(("March", "May", "June", "October"))
-    day = f"{chance.randint(1, 28)} {month} {chance.randint(2012, 2025)}"
-    version = f"{chance.randint(1, 9)}.{chance.randint(0, 20)}"
-    figures = {"n": chance.randint(2, 900), "m": chance.randint(2, 90), "y": chance.randint(2015, 2026)}
     return line.format(
-        part=chance.choice(PARTS), subject=chance.choice(SUBJECTS), v=version, d=day, **figures
+        part=chance.choice(PARTS),
+        subject=chance.choice(SUBJECTS),
+        n=chance.randint(2, 900),
+        m=chance.randint(2, 90),
+        v=f"{chance.randint(1, 9)}.{chance.randint(0, 20)}",
+        d=f"{chance.randint(1, 28)} {chance.choice(('March', 'May', 'June', 'October'))} {chance.randint(2012, 2025)}",
+        y=chance.randint(2015, 2026),
     )
 
 
@@ -81,9 +83,12 @@ def _denied(sentence: str) -> str:
 def _newer(text: str, chance: random.Random) -> str:
     """With some of its figures, dates and versions changed, or things denied, here and there."""
     sentences = re.split(r"(?<=[.!?])(\s+)", text)
-    long = [n for n, each in enumerate(sentences) if len(each.split()) > 7 and each[0] not in "|#-"]
+    places = [
+        at for at, s in enumerate(sentences) if len(s.split()) > 7 and not s.startswith(("|", "#", "-"))
+    ]
+    chance.shuffle(places)
     left = chance.randint(2, 6)
-    for at in chance.sample(long, len(long)):
+    for at in places:
         was = sentences[at]
         if _NUMBER.search(was) and chance.random() < 0.8:
             sentences[at] = _NUMBER.sub(lambda m: _other(m.group(), chance), was, count=1)
