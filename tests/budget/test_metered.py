@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from dataclasses import replace
+from unittest.mock import AsyncMock
 
 import pytest
 from spending import request, state
@@ -26,42 +27,47 @@ USED = TokenUsage(input=100, cached=20, output=10, reasoning=4)
 PRICE = Price(input=1.0, cached=0.5, output=10.0)
 
 
+async def outcome_of(told):
+    """What is told, raised or awaited."""
+    if callable(told):
+        told = await told()
+    if isinstance(told, Exception):
+        raise told
+    return told
+
+
 class Provider(ModelProvider):
     service = "test"
 
     def __init__(self, *outcomes, model="m", counted=None):
         super().__init__(model)
-        self.outcomes = list(outcomes)
-        self.counted = counted
-        self.counts = 0
-        self.calls = []
+        self.outcomes, self.counted = list(outcomes), counted
+        self.counts, self.calls = 0, []
 
     async def send(self, call, on_text=None):
         self.calls.append(call)
-        outcome = self.outcomes.pop(0) if self.outcomes else "fine"
-        if callable(outcome):
-            outcome = await outcome()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return Reply(text=outcome, stop=StopReason.END, usage=USED, request_id="r" * 500)
+        text = await outcome_of(self.outcomes.pop(0) if self.outcomes else "fine")
+        return Reply(text=text, stop=StopReason.END, usage=USED, request_id="r" * 500)
 
     async def count(self, call):
         self.counts += 1
-        return self.counted
+        return await outcome_of(self.counted)
 
 
-async def no_sleep(seconds):
-    pass
+async def never(*_):
+    await asyncio.Event().wait()
+
+
+def failed(told, **more):
+    return failure(Verdict.TRANSIENT, told, model="m", **more)
 
 
 def run_models(provider, *, profile=None, budget=None, **roles):
     journal = MemoryJournal(state(options=RunOptions(budget=budget or Budget())))
     chain = provider if isinstance(provider, list) else [provider]
-    pool = ModelPool(
-        profiles={"test:": profile or Profile(context=10_000, output=1_000, price=PRICE)},
-        common=Shared(Gates(), Abilities()),
-        persistence=Persistence(sleep=no_sleep),
-    )
+    profiles = {"test:": profile or Profile(context=10_000, output=1_000, price=PRICE)}
+    common, persistence = Shared(Gates(), Abilities()), Persistence(sleep=AsyncMock())
+    pool = ModelPool(profiles=profiles, common=common, persistence=persistence)
     made = ModelRoles(pool=pool, chain=chain, **roles)
     return made.of_run(journal), journal
 
@@ -115,25 +121,19 @@ def test_the_books_of_a_run_are_the_sum_of_its_requests_by_role_phase_and_model(
     usage = journal.state.usage
     assert (usage.model_calls, usage.input_tokens, usage.cached_tokens) == (3, 300, 60)
     assert (usage.output_tokens, usage.reasoning_tokens, usage.tokens_known) == (30, 12, True)
-    assert [(row.role, row.phase, row.calls) for row in usage.models] == [
-        ("analyzer", "analysis", 1),
-        ("planner", "planning", 2),
-    ]
+    rows = [(row.role, row.phase, row.calls) for row in usage.models]
+    assert rows == [("analyzer", "analysis", 1), ("planner", "planning", 2)]
     assert usage.cost_usd == pytest.approx(sum(row.cost_usd for row in usage.models))
     assert sum((row.tokens for row in usage.models), TokenUsage()) == USED + USED + USED
 
 
 def test_a_failed_request_that_took_nothing_costs_nothing_and_one_that_may_have_is_charged_at_its_most():
-    free = failure(Verdict.TRANSIENT, "busy", model="m")
-    maybe = failure(Verdict.TRANSIENT, "gone", model="m", maybe_billed=True)
-    models, journal = run_models(Provider(free, maybe))
+    models, journal = run_models(Provider(failed("busy"), failed("gone", maybe_billed=True)))
     ask(models, call())
-    settled = [event for event in journal.events if event.name == "model.settled"]
-    assert [(e.outcome, e.failed, e.tokens.total > 500) for e in settled] == [
-        ("transient", True, False),
-        ("transient", True, True),
-        ("end", False, False),
-    ]
+    settled = journal.events[1::2]
+    assert [event.outcome for event in settled] == ["transient", "transient", "end"]
+    assert [event.failed for event in settled] == [True, True, False]
+    assert [event.tokens.total > 500 for event in settled] == [False, True, False]
     assert settled[0].cost_usd == 0
     usage = journal.state.usage
     assert (usage.model_calls, usage.failed_model_calls, usage.tokens_known) == (3, 2, False)
@@ -141,7 +141,7 @@ def test_a_failed_request_that_took_nothing_costs_nothing_and_one_that_may_have_
 
 def test_what_was_said_of_a_broken_answer_is_a_floor():
     said = TokenUsage(input=9_000, output=1, known=False)
-    models, journal = run_models(Provider(failure(Verdict.TRANSIENT, "cut", model="m", usage=said)))
+    models, journal = run_models(Provider(failed("cut", usage=said)))
     ask(models, call())
     tokens = journal.events[1].tokens
     assert (tokens.input, tokens.output, tokens.known) == (9_000, 500, False)
@@ -150,17 +150,13 @@ def test_what_was_said_of_a_broken_answer_is_a_floor():
 def test_an_unknown_price_is_unknown_and_not_zero():
     models, journal = run_models(Provider(), profile=Profile(context=10_000))
     ask(models, call())
-    assert journal.state.usage.cost_usd is None
-    assert journal.state.usage.models[0].cost_usd is None
-    assert journal.state.usage.input_tokens == 100
+    usage = journal.state.usage
+    assert (usage.cost_usd, usage.models[0].cost_usd, usage.input_tokens) == (None, None, 100)
 
 
-class Uncounting(Provider):
-    async def count(self, call):
-        raise failure(Verdict.TRANSIENT, "busy", model="m")
-
-
-@pytest.mark.parametrize("provider", [Provider(), Uncounting()], ids=["of no count", "that cannot count now"])
+@pytest.mark.parametrize(
+    "provider", [Provider(), Provider(counted=failed("busy"))], ids=["of no count", "that cannot count now"]
+)
 def test_a_prompt_that_does_not_fit_the_window_is_never_sent(provider):
     models, journal = run_models(provider)
     with pytest.raises(WindowError, match="does not fit the"):
@@ -179,38 +175,12 @@ def test_the_service_counts_what_nearly_fills_the_window_and_where_bytes_would_p
     assert set_aside(journal) == 150
 
 
-@pytest.mark.parametrize("counted", [ValueError("own bug"), "many", -3, 0, None])
-def test_whatever_a_provider_of_ones_own_counts_the_run_goes_on(counted):
-    class Own(Provider):
-        async def count(self, call):
-            if isinstance(counted, Exception):
-                raise counted
-            return counted
-
-    models, journal = run_models(Own())
+@pytest.mark.parametrize("counted", [ValueError("own bug"), "many", -3, 0, None, never])
+def test_whatever_a_provider_of_ones_own_counts_the_run_goes_on(monkeypatch, counted):
+    monkeypatch.setattr("deep_research.budget.metered.COUNT_SECONDS", 0.01)
+    models, journal = run_models(Provider(counted=counted))
     ask(models, call("x" * 20_000))
     assert set_aside(journal) > 20_000
-
-
-def test_a_provider_that_counts_without_end_is_left(monkeypatch):
-    monkeypatch.setattr("deep_research.budget.metered.COUNT_SECONDS", 0.01)
-
-    class Hanging(Provider):
-        async def count(self, call):
-            await asyncio.Event().wait()
-
-    models, journal = run_models(Hanging())
-    ask(models, call("x" * 20_000))
-    assert journal.state.usage.model_calls == 1
-
-
-def test_a_cap_stops_before_the_request_that_could_pass_it():
-    provider = Provider()
-    models, journal = run_models(provider, budget=Budget(max_model_calls=2))
-    with pytest.raises(BudgetError, match="max_model_calls"):
-        ask(models, call(), call(), call())
-    assert len(provider.calls) == 2
-    assert names(journal) == ["reserved", "settled"] * 2
 
 
 def test_a_cap_in_dollars_needs_every_price_before_anything_is_spent():
@@ -222,29 +192,21 @@ def test_a_cap_in_dollars_needs_every_price_before_anything_is_spent():
     priced.roles.check(Budget(max_usd=1.0))
 
 
-def test_a_request_that_is_cancelled_stays_charged_with_what_was_set_aside():
-    async def hang():
-        await asyncio.Event().wait()
-
-    models, journal = run_models(Provider(hang))
-
-    async def journey():
-        task = asyncio.create_task(models.model(ModelRole.PLANNER, PLANNING).text(call()))
-        while not journal.events:
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(journey())
+async def test_a_request_that_is_cancelled_stays_charged_with_what_was_set_aside():
+    models, journal = run_models(Provider(never))
+    task = asyncio.create_task(models.model(ModelRole.PLANNER, PLANNING).text(call()))
+    while not journal.events:
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
     assert names(journal) == ["reserved"]
     held = journal.events[0].reservation
     assert journal.state.reservations == (held,)
     assert models.spend.ledger.tokens == held.tokens.total  # this process knows at once
-    ended = RunAborted(reason=AbortReason.CANCELLED, message="", phase=PLANNING, iteration=1)
-    asyncio.run(journal.record(ended))
+    await journal.record(RunAborted(reason=AbortReason.CANCELLED, message="", phase=PLANNING, iteration=1))
     assert journal.state.usage.input_tokens == held.input_tokens  # the log when the run ends
     assert journal.state.reservations == ()
-    asyncio.run(journal.record(RunResumed()))
+    await journal.record(RunResumed())
     assert journal.state.usage.model_calls == 1  # and not a second time
 
 
@@ -292,10 +254,7 @@ def test_an_error_of_the_log_passes_and_nothing_stays_set_aside():
     provider = Provider()
     models, journal = run_models(provider)
 
-    async def full(*events, contents=()):
-        raise ModelError("the disk is full")
-
-    journal.record = full
+    journal.record = AsyncMock(side_effect=ModelError("the disk is full"))
     with pytest.raises(ModelError, match="the disk is full"):
         ask(models, call())
     assert not models.spend.ledger.held
@@ -402,8 +361,7 @@ def test_where_the_longest_answer_cannot_be_paid_a_shorter_one_is_asked_for(cap,
 
 
 def test_an_answer_that_would_be_too_short_to_be_read_is_not_asked_for():
-    provider = Provider()
-    models, _ = run_models(provider, profile=WIDE, budget=Budget(max_tokens=1_000))
+    models, journal = run_models(Provider(), profile=WIDE, budget=Budget(max_tokens=1_000))
     with pytest.raises(BudgetError, match="max_tokens"):
         ask(models, call(output=6_000))
-    assert provider.calls == []
+    assert not journal.events
