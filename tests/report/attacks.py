@@ -174,22 +174,9 @@ def payload(rng: random.Random) -> str:
 
 
 ODD = (
-    "\0",
-    "\x02",
-    "\x03",
-    "\u200b",
-    "\u2028",
-    "\r",
-    "\t",
-    "\n",
-    "\n\n",
-    "\x0c",
-    "\xa0",
-    "\\",
-    "`",
-    "\x85",
+    "\0", "\x02", "\x03", "\u200b", "\u2028", "\r", "\t", "\n", "\n\n", "\x0c", "\xa0", "\\", "`", "\x85",
     "\ufeff",
-)
+)  # fmt: skip
 
 
 def _bent(text: str, rng: random.Random) -> str:

@@ -169,19 +169,8 @@ def test_claims_of_one_paragraph_or_table_have_one_block():
 # Where a claim stands
 
 WORDS = [
-    "mole",
-    "height",
-    "3.5",
-    "Größe",
-    "灯台",
-    "*grey*",
-    "AT&amp;T",
-    "\\*",
-    "`code`",
-    "old",
-    "&lt;",
-    "[x](y)",
-]
+    "mole", "height", "3.5", "Größe", "灯台", "*grey*", "AT&amp;T", "\\*", "`code`", "old", "&lt;", "[x](y)",
+]  # fmt: skip
 REFERENCES = ("", "", f" [{ONE}]", f" [{ONE}, {TWO}]", f" [{SOURCE}]", f" {UNSUPPORTED}", f"  [{TWO}]")
 
 
@@ -227,12 +216,9 @@ def test_the_place_of_a_claim_holds_its_words_and_its_references(seed):
 
 
 def test_the_place_of_a_claim_holds_references_that_stand_elsewhere_than_behind_it():
-    draft = f"- [{ONE}] It is old.\n\n[{TWO}] It is long.\n\nIt is grey.\n[{ONE}]\n"
-    assert [draft[claim.place.start : claim.place.end] for claim in draft_claims(draft)] == [
-        f"[{ONE}] It is old.",
-        f"[{TWO}] It is long.",
-        f"It is grey.\n[{ONE}]",
-    ]
+    pieces = [f"[{ONE}] It is old.", f"[{TWO}] It is long.", f"It is grey.\n[{ONE}]"]
+    draft = f"- {pieces[0]}\n\n{pieces[1]}\n\n{pieces[2]}\n"
+    assert [draft[claim.place.start : claim.place.end] for claim in draft_claims(draft)] == pieces
 
 
 HOSTILE = {

@@ -12,15 +12,8 @@ from tables import cases, listed
 from deep_research.text.passages import KEPT_WHOLE, TARGET_CHARS, blocks, passages, sentences
 
 MARKUP = (
-    "# Title\n",
-    "## Part\n",
-    "- item one\n",
-    "* item\n",
-    "1. first\n",
-    "a | b\n",
-    "|---|\n",
-    "```\n~~~\n",
-)
+    "# Title\n", "## Part\n", "- item one\n", "* item\n", "1. first\n", "a | b\n", "|---|\n", "```\n~~~\n",
+)  # fmt: skip
 SPACE = ("\n", "\n\n", " ", "\t", "\u3000", "\r\n", "\x1c")
 WORDS = ("word ", "Dr. Who met J. Smith. ", "It is 3.14! ", "漢字。", "e\u0301", "...", "?! ")
 LONG = ("x" * 700 + ". ", "y" * 2000)
