@@ -54,24 +54,16 @@ CITING = {
 
 @pytest.mark.parametrize(("draft", "verdict", "aspects"), CITING.values(), ids=CITING)
 def test_a_claim_is_set_against_the_sources_that_it_cites(draft, verdict, aspects):
-    found = claim(draft)
+    checker = Checker(state(), TEXTS)
+    (found,) = checker.claims(draft, {})
     assert found.verdict is found.checked is verdict
+    assert checker.fails(found) is (verdict in (CONTRADICTED, UNSUPPORTED) or bool(aspects))
     assert {reason.aspect.value for reason in found.reasons} - {"words", "order"} == aspects
     assert (found.checker, found.basis, found.inherited) == (CHECKER, ClaimBasis.SOURCES, False)
     for quote in found.evidence:
         text = TEXTS[quote.content_hash]
         assert text[quote.start : quote.end] == quote.quote
     assert bool(found.evidence) or verdict is not SUPPORTED
-
-
-def test_what_is_doubted_fails_and_what_holds_or_may_hold_does_not():
-    checker = Checker(state(), TEXTS)
-    (wrong,) = checker.claims("The Orm lighthouse was built by Ada Brook in 1911.", {})
-    assert checker.fails(wrong)  # in part, but for a date that nothing has
-    for draft, verdict, aspects in CITING.values():
-        (found,) = checker.claims(draft, {})
-        doubted = verdict in (CONTRADICTED, UNSUPPORTED) or bool(aspects)
-        assert checker.fails(found) is doubted, draft
 
 
 # What cites nothing
@@ -87,7 +79,9 @@ UNCITED = {
 
 @pytest.mark.parametrize(("draft", "verdict", "finding_ids"), UNCITED.values(), ids=UNCITED)
 def test_a_claim_without_a_reference_inherits_those_of_what_it_repeats(draft, verdict, finding_ids):
-    found = claim(draft)
+    checker = Checker(state(), TEXTS)
+    found = checker.claims(draft, {})[-1]
+    assert checker.fails(found) is (verdict is UNSUPPORTED)  # in part, but for a date that nothing has
     assert (found.verdict, found.finding_ids, found.inherited) == (verdict, finding_ids, bool(finding_ids))
 
 

@@ -225,27 +225,6 @@ def test_no_seconds_at_all_abort_for_the_budget():
     assert next(limit for limit in state.limits if limit.name == "max_seconds").skipped
 
 
-@pytest.mark.timed
-async def test_stop_from_outside_drops_the_call_in_flight_and_writes_a_partial_report():
-    reached = asyncio.Event()
-
-    async def hang(handoff):
-        reached.set()
-        await asyncio.Event().wait()
-
-    machine = Machine(synthesizer=hang)
-    await machine.begin()
-    task = asyncio.create_task(machine.orchestrator.run(machine.journal))
-    await asyncio.wait_for(reached.wait(), 300)
-    machine.orchestrator.stop(AbortReason.TIMEOUT, "too long")
-    await asyncio.wait_for(task, 300)
-    state = machine.journal.state
-    assert (state.status, state.abort.reason) == ("aborted", "timeout")
-    assert "Partial report" in state.report
-    assert state.report_metadata.partial
-    assert state.metadata["timeout"] is True
-
-
 # What hooks may not do
 
 

@@ -11,8 +11,11 @@ from prompt_reading import ReadingModel, as_calls, blocks, prompt_of
 
 from deep_research import DeepResearch, ResearchResult, SearchResult
 from deep_research.models.base import ModelCall
+from deep_research.sources.extract import Document
+from deep_research.sources.fetch.pages import WebPage
 from deep_research.state import TaskState
 from deep_research.state.events import Event
+from deep_research.state.journal import utc_now
 from deep_research.testing import ScriptedSearch
 
 QUESTION = "How tall is the Orm lighthouse?"
@@ -98,6 +101,21 @@ def _given(answers: Sequence[Any] | Callable[[str], Any], said: str, number: int
     if isinstance(given, BaseException):
         raise given
     return given if isinstance(given, str) else json.dumps(as_calls(given) if "actions" in given else given)
+
+
+class Pages:
+    """Every page has the same text, and its number; ``asked`` are the addresses."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def read(self, url: str) -> WebPage[Document]:
+        self.asked.append(url)
+        text = f"{TEXT} This is the page at {len(self.asked)} of the light."
+        return WebPage(
+            url=url, final_url=url, fetched_at=utc_now(), headers={}, body=text.encode(), snapshot_hash="0" * 64,
+            document=Document(title="The Orm Light", text=text), asked=True,
+        )  # fmt: skip
 
 
 def orm(text: str = TEXT) -> ScriptedSearch:

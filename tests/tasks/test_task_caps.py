@@ -1,18 +1,15 @@
 """Caps that tasks share: with other runs, with the tasks that are under way, and with those who go on without a model."""
 
 import asyncio
-from datetime import UTC, datetime
 
 import pytest
 from pydantic import BaseModel
-from task_runs import FOUND, QUESTION, SEARCH, TEXT, TaskModel, orm, ran
+from task_runs import FOUND, QUESTION, SEARCH, TEXT, Pages, TaskModel, orm, ran
 from task_steps import down, search_first, using
 
 from deep_research import SearchResult, SharedBudget, Tool, ToolResult
 from deep_research.phases.gathering.handoff import GathererOutput
 from deep_research.phases.gathering.tasks.task_limits import limits_of
-from deep_research.sources.extract import Document
-from deep_research.sources.fetch.pages import WebPage
 from deep_research.state import (
     Budget,
     DeepResearchState,
@@ -30,21 +27,6 @@ from deep_research.state import (
 from deep_research.testing import ScriptedSearch
 
 pytestmark = pytest.mark.timed
-
-
-class Pages:
-    """Every page has the same text; ``asked`` are the addresses."""
-
-    def __init__(self):
-        self.asked = []
-
-    async def read(self, url):
-        self.asked.append(url)
-        text = f"{TEXT} This is the page at {len(self.asked)} of the light."
-        return WebPage(
-            url=url, final_url=url, fetched_at=datetime(2026, 1, 1, tzinfo=UTC), headers={}, body=text.encode(),
-            snapshot_hash="0" * 64, document=Document(title=f"Page {url}", text=text), asked=True,
-        )  # fmt: skip
 
 
 def pointing(count=3, *, name="scripted"):
@@ -137,6 +119,7 @@ def test_a_task_that_goes_on_without_its_model_goes_on_under_its_purse(most):
     result = ran(TaskModel(down), **WITHOUT_MODEL, shared_budget=shared, search=[search])
     assert result.state.first_look  # which took the first search
     assert shared.spent.searches == len(search.requests) == most
+    assert any("task_agent" in line for line in result.told("agent"))
     assert bool(result.sources) is (most == 2)
 
 

@@ -20,7 +20,7 @@ from task_runs import (
     ran,
     task_of,
 )
-from task_steps import down, rejecting, search_first, searching, using
+from task_steps import rejecting, search_first, searching, using
 
 from deep_research import Park, SearchResult, SupervisorHooks, TaskVerdict
 from deep_research.errors import UnknownNameError
@@ -276,28 +276,6 @@ def test_a_run_that_is_cancelled_while_it_is_reviewed_goes_on_with_the_review():
         steps = len(model.asked)
         result = research.resume(stopped.research_id)
     assert (result.status, len(model.asked), len(model.judged)) == ("completed", steps, 1)
-
-
-def test_a_model_that_cannot_be_reached_parks_the_run_and_no_step_is_asked_again():
-    broken = [True]
-
-    def then(said):
-        return down() if broken and broken.pop() else FOUND
-
-    model = TaskModel(search_first(then))
-    with engine(model) as research:
-        parked = research.run(QUESTION)
-        assert parked.status == "parked"
-        result = research.resume(parked.research_id)
-    assert result.status == "completed"
-    assert [number_of(said) for said in model.asked] == [1, 2, 2]
-
-
-def test_without_a_model_that_can_be_reached_tasks_go_on_without_one_where_that_is_allowed():
-    result = ran(TaskModel(down), on_outage="extractive", max_task_retries=0)
-    assert result.status == "completed"
-    assert any("task_agent" in line for line in result.told("agent"))
-    assert result.sources
 
 
 def test_a_task_whose_model_says_nothing_usable_ends_with_what_it_has():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from pydantic import BaseModel, Field
-from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, engine, orm, ran
+from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, Pages, TaskModel, engine, orm, ran
 from task_steps import quoting, search_first, using
 
 from deep_research import DeepResearch, Tool, ToolResult
@@ -20,13 +20,11 @@ from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.tool import Link
 from deep_research.phases.gathering.tasks.tools import tools_of
-from deep_research.sources.extract import Document
-from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search import SearchFilters
 from deep_research.sources.search.combined_search import SearchPool
 from deep_research.sources.search.policy import Service
 from deep_research.state import DeepResearchPhase, DeepResearchState, Source
-from deep_research.state.journal import MemoryJournal, utc_now
+from deep_research.state.journal import MemoryJournal
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.tool_suite import TOOL_CHECKS, Check, ToolSubject
 
@@ -54,15 +52,6 @@ class Glossary(Tool):
         if arguments.word != "head race":
             raise ToolError(f"No meaning of '{arguments.word[:40]}' is known.")
         return ToolResult(sources=(GatheredSource(title="head race", content=RACE),))
-
-
-class Pages:
-    async def read(self, url):
-        body = TEXT.encode()
-        return WebPage(
-            url=url, final_url=url, fetched_at=utc_now(), headers={}, body=body, snapshot_hash="0" * 64,
-            document=Document(title="The Orm Light", text=TEXT), asked=True,
-        )  # fmt: skip
 
 
 def handed():
