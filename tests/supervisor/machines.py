@@ -24,7 +24,7 @@ from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.planning import PlannedQuery, PlannerOutput, PlanningPhase
 from deep_research.phases.refinement import RefinementPhase, RefinerOutput
 from deep_research.phases.synthesis import SynthesisPhase, SynthesizerOutput
-from deep_research.state import Budget, DeepResearchPhase, FollowUpQuery, GapAnalysis, IterationRecommendation
+from deep_research.state import DeepResearchPhase, FollowUpQuery, GapAnalysis, IterationRecommendation
 from deep_research.state.events import PhaseStarted, RunCreated, RunResumed
 from deep_research.state.journal import MemoryJournal
 from deep_research.state.reducer import Fold
@@ -99,10 +99,6 @@ def raising(error):
 def gating(phase, verdict):
     """Hooks that say what becomes of a phase."""
     return SupervisorHooks(gate=lambda state, at, validation: verdict if at is phase else None)
-
-
-def seconds(most):
-    return RunOptions(budget=Budget(max_seconds=most))
 
 
 class Library(SearchProvider):

@@ -10,10 +10,10 @@ from machines import (
     Scripted,
     gating,
     plan,
+    raising,
     read,
     read_nothing,
     refine,
-    seconds,
     with_gap,
 )
 from tables import cases, listed
@@ -26,12 +26,12 @@ from deep_research import (
     SupervisorOrchestrator,
     Verdict,
 )
-from deep_research.errors import UnknownNameError
+from deep_research.errors import ConfigurationError, UnknownNameError
 from deep_research.phases.analysis import AnalyzedGap, AnalyzerOutput
 from deep_research.phases.analysis.handoff import SurveyOutput
 from deep_research.phases.refinement import ExtractiveRefiner, RefinerOutput
 from deep_research.phases.synthesis import SynthesizerOutput
-from deep_research.state import AbortReason, Budget
+from deep_research.state import Budget
 
 
 def test_without_gaps_a_run_completes_after_synthesis():
@@ -54,13 +54,6 @@ def test_gaps_lead_through_refinement_to_new_sources_until_the_iterations_are_us
     assert len({i for ids in given for i in ids}) == sum(map(len, given))
     second = [decision.inputs for decision in state.decisions if decision.action == "execute_gathering"][1]
     assert (second["iteration"], second["sub_queries"]) == (2, ["follow-up unknown in round 1"])
-
-
-def test_the_run_ends_when_the_refiner_sees_no_use_in_going_on():
-    machine = Machine(analyzer=with_gap, refiner=lambda h: RefinerOutput(iteration_recommendation=NO_USE))
-    state = machine.run()
-    assert machine.walked[-1] == "refinement"
-    assert (state.status, state.iteration) == ("completed", 1)
 
 
 def test_the_run_converges_when_every_follow_up_was_asked_before():
@@ -106,19 +99,8 @@ def test_what_becomes_of_a_blocking_issue(answers, kind, parts, told):
         assert (state.status, state.abort.reason) == ("aborted", "no_evidence")
     else:
         assert state.status == "completed"
-    assert [set(handoff.guidance) for handoff in machine.handoffs("planner")[1:]] == (
-        [set(told)] if told else []
-    )
-
-
-@pytest.mark.parametrize(
-    "parts", [{"library": Library(lambda request: [])}, {"analyzer": read_nothing}], ids=["source", "finding"]
-)
-def test_nothing_found_aborts_for_want_of_evidence_with_gaps_and_no_report(parts):
-    state = Machine(**parts).run()
-    assert (state.status, state.abort.reason) == ("aborted", AbortReason.NO_EVIDENCE)
-    assert state.report is None
-    assert "analyzer" in parts or len(state.gaps) >= 2
+    guidance = [set(handoff.guidance) for handoff in machine.handoffs("planner")[1:]]
+    assert guidance == ([set(told)] if told else [])
 
 
 def leading_on(handoff):
@@ -139,22 +121,6 @@ def test_an_analysis_without_an_answer_searches_on_and_reads_everything_again():
     assert {s.id for s in first.sources} < {s.id for s in again.sources}
     decided = [d for d in state.decisions if d.action == "decide_iteration"]
     assert "follow-up queries lead on" in decided[0].rationale
-
-
-@pytest.mark.timed
-def test_without_iterations_or_time_left_nothing_is_searched_on():
-    machine = Machine(analyzer=leading_on, options=RunOptions(max_iterations=1))
-    assert machine.run().abort.reason is AbortReason.NO_EVIDENCE
-    late = Machine(
-        analyzer=leading_on, options=seconds(5), elapsed=lambda: 10.0 if late.asked("analyzer") else 0.0
-    )
-    assert late.run().abort.reason is AbortReason.NO_EVIDENCE
-
-
-def test_a_hooks_abort_of_an_analysis_is_final():
-    hooks = gating(P.ANALYSIS, Verdict(action="abort", rationale="Enough."))
-    state = Machine(analyzer=leading_on, hooks=hooks).run()
-    assert (state.status, state.iteration) == ("aborted", 1)
 
 
 def test_the_survey_orders_the_sources_and_its_queries_fill_the_first_open_gap():
@@ -213,7 +179,7 @@ def test_unknown_phases_and_policies_are_refused():
 
 def test_every_decision_has_the_form_of_the_spec():
     recorded = Machine(analyzer=with_gap).run().metadata["agent_decisions"]
-    made = {decision["action"] for decision in reversed(recorded)}
+    made = {decision["action"] for decision in recorded}
     assert made >= {*(f"execute_{phase}" for phase in P), "evaluate_phase", "decide_iteration"}
     for decision in recorded:
         assert set(decision) == {"agent", "action", "rationale", "inputs", "outputs", "timestamp"}
@@ -249,3 +215,58 @@ def test_a_dispatch_and_a_reflection_prompt_name_the_inputs_and_figures_of_their
     prompt = orchestrator.get_reflection_prompt(state, phase)
     assert all(word in prompt for word in words)
     assert prompt.endswith("?")
+
+
+def deciding(action):
+    verdict = Verdict(action=action, rationale="Good enough.")
+    return SupervisorHooks(decide_iteration=lambda state, decision: verdict)
+
+
+def ticking(seconds):
+    """Seconds that are used up after so many looks at the clock."""
+    clock = iter([0.0] * seconds + [99.0] * 50)
+    return {"elapsed": lambda: next(clock), "options": RunOptions(budget=Budget(max_seconds=10))}
+
+
+ABORT = Verdict(action="abort", rationale="The budget went elsewhere.")
+GO = Verdict(action="proceed")
+ONCE, NO_SOURCE = RunOptions(max_iterations=1), Library(lambda request: [])
+NO_MORE = RefinerOutput(iteration_recommendation=NO_USE)
+WRONG = raising(ConfigurationError("The key is wrong."))
+ENDINGS = {  # the parts of a machine, why its run is aborted, and in which iteration it ends
+    "the refiner sees no use in going on": ({"analyzer": with_gap, "refiner": lambda h: NO_MORE}, None, 1),
+    "no source": ({"library": NO_SOURCE}, "no_evidence", 1),
+    "no finding": ({"analyzer": read_nothing}, "no_evidence", 1),
+    "no answer, and no iteration left": ({"analyzer": leading_on, "options": ONCE}, "no_evidence", 1),
+    "no answer, and no time left": ({"analyzer": leading_on, **ticking(4)}, "no_evidence", 1),
+    "a hook aborts an analysis that leads on": (
+        {"analyzer": leading_on, "hooks": gating(P.ANALYSIS, ABORT)}, "no_evidence", 1,
+    ),
+    "a hook aborts a good phase": ({"hooks": gating(P.PLANNING, ABORT)}, "cancelled", 1),
+    "a hook aborts a refinement": ({"analyzer": with_gap, "hooks": gating(P.REFINEMENT, ABORT)}, "cancelled", 1),
+    "a hook lets a blocking issue pass": (
+        {"analyzer": read_nothing, "hooks": gating(P.ANALYSIS, GO)}, None, 2,
+    ),
+    "a hook completes early": ({"analyzer": with_gap, "hooks": deciding("complete")}, None, 1),
+    "a hook goes on within what is allowed": ({"analyzer": with_gap, "hooks": deciding("iterate")}, None, 3),
+    "a hook goes on with nothing to ask": ({"hooks": deciding("iterate")}, None, 1),
+    "a wrong configuration": ({"analyzer": WRONG}, "config", 1),
+    "seconds used up when gathering begins": ({"analyzer": with_gap, **ticking(2)}, None, 1),
+    "no seconds at all": (ticking(0), "budget", 1),
+}  # fmt: skip
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize(("parts", "reason", "iteration"), ENDINGS.values(), ids=ENDINGS)
+def test_how_a_run_ends(parts, reason, iteration):
+    machine = Machine(**parts)
+    state = machine.run()
+    assert state.status == ("aborted" if reason else "completed")
+    assert (state.abort and state.abort.reason, state.iteration) == (reason, iteration)
+    if reason == "no_evidence":
+        assert state.report is None
+        assert "library" not in parts or len(state.gaps) >= 2
+    if reason == "cancelled":
+        assert state.abort.message == "The budget went elsewhere."
+    if reason == "budget":
+        assert next(limit for limit in state.limits if limit.name == "max_seconds").skipped

@@ -3,22 +3,7 @@
 import asyncio
 
 import pytest
-from machines import (
-    NO_USE,
-    Library,
-    Machine,
-    P,
-    Scripted,
-    gating,
-    plan,
-    raising,
-    read,
-    read_nothing,
-    refine,
-    seconds,
-    with_gap,
-    write,
-)
+from machines import NO_USE, Library, Machine, P, Scripted, gating, plan, raising, refine, with_gap, write
 
 from deep_research import (
     DeepResearchState,
@@ -30,7 +15,7 @@ from deep_research import (
     SupervisorHooks,
     Verdict,
 )
-from deep_research.errors import ConfigurationError, UnknownNameError
+from deep_research.errors import UnknownNameError
 from deep_research.state import AbortReason
 from deep_research.state.events import PhaseRetried
 from deep_research.state.reducer import Fold
@@ -113,27 +98,6 @@ def test_a_gate_hook_may_have_the_plan_made_anew_once_per_iteration():
     assert machine.asked("planner") == 2
 
 
-def test_a_gate_hook_may_let_a_blocking_issue_pass_or_abort_a_good_phase():
-    go = gating(P.ANALYSIS, Verdict(action=SupervisorAction.PROCEED))
-    assert Machine(analyzer=read_nothing, hooks=go).run().status == "completed"
-    stop = Verdict(action=SupervisorAction.ABORT, rationale="The budget went elsewhere.")
-    for phase in (P.PLANNING, P.REFINEMENT):
-        state = Machine(analyzer=with_gap, hooks=gating(phase, stop)).run()
-        assert (state.status, state.abort.reason) == ("aborted", "cancelled")
-        assert state.abort.message == "The budget went elsewhere."
-
-
-@pytest.mark.parametrize(
-    ("action", "analyzer", "iterations"),
-    [("complete", with_gap, 1), ("iterate", with_gap, 3), ("iterate", read, 1)],
-    ids=["it completes early", "it goes on within what is allowed", "with nothing to ask"],
-)
-def test_a_hook_may_decide_on_the_iteration(action, analyzer, iterations):
-    verdict = Verdict(action=action, rationale="Good enough.")
-    state = Machine(analyzer=analyzer, hooks=SupervisorHooks(decide_iteration=lambda s, d: verdict)).run()
-    assert (state.status, state.iteration) == ("completed", iterations)
-
-
 @pytest.mark.parametrize("hook", ["before_phase", "after_phase", "gate", "think_pause", "decide_iteration"])
 def test_a_run_parks_at_any_decision_hook_and_goes_on_with_the_answer_as_guidance(hook):
     calls = []
@@ -204,25 +168,6 @@ def test_an_agent_that_says_so_falls_back_to_the_extractive_one_and_the_report_t
     state = machine.run()
     assert state.status == "completed", state.abort
     assert any("analyzer could not do its work" in notice.message for notice in state.notices)
-
-
-def test_a_wrong_configuration_aborts_as_such():
-    state = Machine(analyzer=raising(ConfigurationError("The key is wrong."))).run()
-    assert state.abort.reason is AbortReason.CONFIG
-
-
-@pytest.mark.timed
-def test_seconds_used_up_stop_gathering_and_the_report_is_written_from_what_there_is():
-    clock = iter([0.0, 0.0] + [99.0] * 50)  # at the end of PLANNING, and when GATHERING begins
-    state = Machine(analyzer=with_gap, elapsed=lambda: next(clock), options=seconds(10)).run()
-    assert (state.status, state.iteration) == ("completed", 1)
-
-
-@pytest.mark.timed
-def test_no_seconds_at_all_abort_for_the_budget():
-    state = Machine(elapsed=lambda: 99.0, options=seconds(10)).run()
-    assert (state.status, state.abort.reason) == ("aborted", "budget")
-    assert next(limit for limit in state.limits if limit.name == "max_seconds").skipped
 
 
 # What hooks may not do
