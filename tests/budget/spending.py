@@ -11,7 +11,14 @@ from deep_research import SharedBudget
 from deep_research.budget.shared_budget import BudgetScope
 from deep_research.budget.spend import Spend
 from deep_research.errors import BudgetError
-from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, RunOptions
+from deep_research.state import (
+    Budget,
+    DeepResearchPhase,
+    DeepResearchState,
+    Reservation,
+    RunOptions,
+    SentItem,
+)
 
 
 def request(tokens: int = 100, usd: float | None = 0.1, **more: Any) -> Reservation:
@@ -26,6 +33,10 @@ def state(**more: Any) -> DeepResearchState:
     return DeepResearchState(
         **{"query": "q", "options": RunOptions(budget=Budget(**more), **rounds)} | fields
     )
+
+
+def sent(number: int, original: int, current: int) -> SentItem:
+    return SentItem(id=f"s{number}", original_tokens=original, current_tokens=current)
 
 
 def run_on(*shared: SharedBudget, **more: Any) -> Spend:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from spending import request
+from spending import request, sent
 from spending import state as run_of
 
 from deep_research.budget.accounting import MOST_ITEMS, Accounts
@@ -15,7 +15,6 @@ from deep_research.state import (
     DeepResearchPhase,
     Limit,
     RunOptions,
-    SentItem,
     Source,
     TokenUsage,
     Usage,
@@ -32,10 +31,6 @@ CALL = request(18, call_id="c", role="analyzer", phase=READ)
 def state(**fields):
     usage = Usage(searches=4).charged(CALL, TokenUsage(input=100, output=20), 0.25, failed=False)
     return run_of(**{"research_id": "deepres-0123456789ab", "usage": usage} | fields)
-
-
-def sent(number, original, current):
-    return SentItem(id=f"s{number}", original_tokens=original, current_tokens=current)
 
 
 @pytest.mark.timed

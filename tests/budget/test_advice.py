@@ -1,19 +1,19 @@
 """What could be done about a run: a case for each row of the spec's troubleshooting table, and for its tuning tips."""
 
 import pytest
+from spending import sent
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.failures import from_status
 from deep_research.settings import Settings
-from deep_research.state import ContextUsage, DeepResearchPhase, Limit, Notice, SentItem
+from deep_research.state import ContextUsage, DeepResearchPhase, Limit, Notice
 
 
 def fidelity(*sizes, archived=()):
     """Of sources with 100 tokens, of which so many were sent."""
-    names = enumerate(sizes)
-    items = tuple(SentItem(id=f"s{n}", original_tokens=100, current_tokens=size) for n, size in names)
+    items = tuple(sent(n, 100, size) for n, size in enumerate(sizes))
     sending = ContextUsage(items=items, available=1_000, archived=dict.fromkeys(archived, "sha256:0"))
     return RunFidelity.of({DeepResearchPhase.ANALYSIS: sending})
 
@@ -71,8 +71,8 @@ BESIDE = {"content dropped", "its original is lost"}  # of which two things are 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_what_went_wrong_comes_with_what_to_do_in_sentences(row):
-    (sent, limits), more, said = ROWS[row]
-    lines = advice(sent, limits, **more)
+    (reading, limits), more, said = ROWS[row]
+    lines = advice(reading, limits, **more)
     assert any(all(word in line for word in said) for line in lines), lines
     assert all(line.endswith(".") and len(line) < 300 for line in lines)
     assert len(lines) == 1 or row in BESIDE
@@ -96,8 +96,8 @@ def test_an_original_that_was_kept_is_not_asked_for():
 def test_every_name_that_is_advised_is_a_setting():
     words = {
         word.strip(".,:;`")
-        for (sent, limits), more, _ in ROWS.values()
-        for line in advice(sent, limits, **more)
+        for (reading, limits), more, _ in ROWS.values()
+        for line in advice(reading, limits, **more)
         for word in line.split()
         if "_" in word
     }

@@ -17,6 +17,9 @@ from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import Message, Reply, StopReason, TokenUsage
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.tool_calls import NativeTurn, ToolCall
+from deep_research.phases.gathering.tasks.step_prompt import condensed_outputs
+from deep_research.sources.search import SearchResult
+from deep_research.testing import ScriptedSearch
 
 pytestmark = pytest.mark.timed
 
@@ -114,15 +117,19 @@ def test_words_alone_are_the_answer_of_the_last_step():
     assert task.finding.answer == "It is 90 feet tall."
 
 
+def begin_alike(texts):
+    for before, after in pairwise(texts):
+        shared = next(n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
+        assert shared >= 0.9 * len(before), after[shared : shared + 200]
+
+
 def test_each_prompt_begins_as_the_one_before():
     words = ["lamps", "oil", "wicks", "lenses"]
     model, *_ = worked(*map(searching, words), FOUND)
     tools = [json.dumps([tool.model_dump() for tool in call.tools]) for call in model.steps]
     texts = [told + "\n".join(call.texts) for told, call in zip(tools, model.steps, strict=True)]
     assert len(texts) == 5
-    for before, after in pairwise(texts):
-        shared = next(n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b)
-        assert shared >= 0.9 * len(before)
+    begin_alike(texts)
 
 
 def test_a_run_that_goes_on_elsewhere_sends_the_same_turns(tmp_path):
@@ -167,3 +174,36 @@ def test_over_the_wire_a_task_thinks_between_its_calls(make):
     assert [use.tool for use in task.steps[0].uses] == ["search", "search"]
     assert len(bodies) == 2
     assert BUILT in json.dumps(bodies[1], ensure_ascii=False)
+
+
+# Steps without calls of a service's own
+
+
+def count(text):
+    return len(text) // 4
+
+
+@pytest.mark.parametrize("most", [400, 1_000, 2_500, 10_000])
+def test_a_step_that_was_condensed_is_never_condensed_again(most):
+    steps = [f"Step {n}. " + f"The lamp {n} burns oil of kind {n}. " * 60 for n in range(12)]
+    seen = {}
+    for many in range(1, len(steps) + 1):
+        shown = condensed_outputs([[step] for step in steps[:many]], most, "Which oil burns?", count)
+        assert shown[-1] == [steps[many - 1]], "the latest is whole"
+        for place, (text,) in enumerate(shown):
+            seen.setdefault(place, {})[text] = None
+    assert max(map(len, seen.values())) == (1 if most == 10_000 else 2)
+
+
+def test_each_prompt_of_a_task_begins_as_the_one_before():
+    def results(request):
+        text = f"{request.query} is told here. " * 40
+        return [SearchResult(address=f"https://ok.example/{request.query}", title=request.query, text=text)]
+
+    words = ["lamps", "oil", "wicks", "lenses", "keepers"]
+    model = TaskModel([*map(searching, words), FOUND])
+    ran(model, "Which oil do lamps burn?", search=[ScriptedSearch(results)], max_task_retries=0)
+    steps = [c for c in model.calls if c.form and "calls" in c.form.json_schema["properties"]]
+    asked = ["\n".join(call.texts) for call in steps]
+    assert len(asked) >= 6
+    begin_alike(asked)
