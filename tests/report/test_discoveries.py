@@ -15,19 +15,13 @@ QUOTE = Quote(source_id="src-1", quote="q", start=0, end=1, content_hash="a" * 6
 SOURCE = Source(id="src-1", sub_query_id="subq-1", title="Towers", url="towers.md")
 
 
+CARRIED = {"verdict": ClaimVerdict.SUPPORTED, "checked": ClaimVerdict.SUPPORTED, "evidence": (QUOTE,)}
+
+
 def claim(number: int, **more: object) -> Claim:
-    known: dict[str, object] = {
-        "id": f"claim-{number}",
-        "text": f"Tower {number} is tall.",
-        "checker": "code",
-    }
-    known |= {"verdict": ClaimVerdict.SUPPORTED, "checked": ClaimVerdict.SUPPORTED, "evidence": (QUOTE,)}
-    known |= {
-        "finding_ids": (f"find-{number}",),
-        "numbers": (1,),
-        "place": Span(start=number, end=number + 1),
-    }
-    return Claim.model_validate(known | more)
+    known = {"id": f"claim-{number}", "text": f"Tower {number} is tall.", "finding_ids": (f"find-{number}",)}
+    stands = {"checker": "code", "numbers": (1,), "place": Span(start=number, end=number + 1)}
+    return Claim.model_validate(CARRIED | known | stands | more)
 
 
 def finding(number: int, confidence: ConfidenceLevel = ConfidenceLevel.MEDIUM) -> Finding:

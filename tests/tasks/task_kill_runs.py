@@ -78,23 +78,16 @@ def research(
 ) -> dict[str, Any]:
     """Start a run, or resume one. Says what came of it."""
     store = Watched(database, kill=kill)
-    made = engine(
-        Worker(witness),
-        store=store,
-        search=[WitnessedSearch(lambda r: results(r.query, 2, size=9_000), witness=f"{witness}-searches")],
-        clock=FakeClock(),
-        max_concurrent=1,
-        data_dir=str(Path(database).parent),
-    )
+    search = WitnessedSearch(lambda r: results(r.query, 2, size=9_000), witness=f"{witness}-searches")
+    parts = {"store": store, "search": [search], "clock": FakeClock(), "data_dir": str(Path(database).parent)}
+    made = engine(Worker(witness), max_concurrent=1, **parts)
     result = made.resume(research_id) if research_id else made.run(QUESTION)
+    tasks = (task.model_copy(update={"steps": _untimed(task.steps)}) for task in result.state.tasks)
     return {
         **kills.shown(result, store),
         "findings": [finding.model_dump(mode="json") for finding in result.findings],
         "gaps": [gap.description for gap in result.gaps],
-        "tasks": [
-            task.model_copy(update={"steps": _untimed(task.steps)}).model_dump(mode="json")
-            for task in result.state.tasks
-        ],
+        "tasks": [task.model_dump(mode="json") for task in tasks],
         "events": [event.name for event in made.events(result.research_id)],
         "lengths": store.lengths,
     }

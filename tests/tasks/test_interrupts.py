@@ -115,11 +115,11 @@ def test_a_run_comes_to_its_end_whoever_leaves(place, raised):
 
 @pytest.mark.parametrize("raised", RAISED)
 def test_a_loop_goes_on_for_others_when_a_task_leaves(raised):
-    async def leave():
-        await asyncio.create_task(leave_at_once())
-
     async def leave_at_once():
         raise raised
+
+    async def leave():
+        await asyncio.create_task(leave_at_once())
 
     async def other():
         begun.set()
