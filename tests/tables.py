@@ -23,8 +23,3 @@ def cases(table: str, *kinds: Callable[[str], Any], bar: str = " | ") -> list[tu
 def listed(cell: str) -> list[str]:
     """What a cell lists, parted by strokes."""
     return [each.strip() for each in cell.split(" / ")] if cell else []
-
-
-def truth(cell: str) -> bool:
-    """Whether a cell says yes."""
-    return {"yes": True, "no": False}[cell]

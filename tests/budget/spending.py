@@ -1,7 +1,5 @@
 """Requests of runs, and the budgets that these draw on."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

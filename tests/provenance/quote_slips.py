@@ -4,8 +4,6 @@ Everything is drawn with a fixed seed from the sample corpus and from short text
 left out or put in are named here, apart from those of the product.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """What of the owner's instructions may not go out with a search or stand in a report, and what may."""
 
-from __future__ import annotations
-
 import base64
 import codecs
 

@@ -1,8 +1,6 @@
 """Pairs of texts: copies, of which only what a site puts around them is another; and versions of a document, of which
 figures, dates, versions or denials are others. The texts are those of the sample corpus and generated manuals."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Documents that try to act in a report: payloads in contexts, through all that a report prints from outside."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

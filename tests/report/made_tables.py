@@ -1,7 +1,5 @@
 """Tables that are made up, as sources write them and as reports repeat them: truly, or with two columns exchanged."""
 
-from __future__ import annotations
-
 import html
 import random
 import re

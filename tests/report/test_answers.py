@@ -1,7 +1,5 @@
 """The answer so far to each question of a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

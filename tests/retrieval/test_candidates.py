@@ -1,7 +1,5 @@
 """From a question and texts to passages: what is asked, what can be quoted, what ranks, what is chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,8 +1,6 @@
 """Wherever a hook may speak, what it says arrives: in the prompts of the agents that work after it, and without a model
 in what is searched, found or told."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -2,8 +2,6 @@
 a second wave. It is killed at chosen commits.
 What a child of a `WarmParent` does."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Runs whose sub-queries are tasks, and models that work on them as they are told."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

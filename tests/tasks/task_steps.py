@@ -1,7 +1,5 @@
 """What models say that work on tasks, step by step, and those that review them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

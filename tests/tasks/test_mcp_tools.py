@@ -1,12 +1,11 @@
 """Tools of MCP servers in tasks: which are offered, what agents are told of them, and what becomes of their results."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from task_runs import FOUND, HEIGHT, QUESTION, SEARCH, TEXT, Run, TaskModel, engine, orm, ran
@@ -54,11 +53,7 @@ def test_a_task_reads_with_a_tool_of_a_server_and_its_report_quotes_it(tmp_path:
     assert lines(tmp_path, "notes.log")[1:] == ["read_note Orm 1"]
     assert result.task.steps[0].searches == 1
     all_gone(tmp_path, "notes.log")
-
-
-def test_what_a_server_says_of_its_tools_is_shown_as_words_from_outside(tmp_path: Path) -> None:
-    model = TaskModel((READ, FOUND))
-    run(model, tmp_path, {"notes": notes(tmp_path)})
+    # What the server says of its tools is shown as words from outside.
     told, _, rest = model.asked[0].partition("tool descriptions>>\n")
     outside, _, _ = rest.partition(" end>>")
     assert "Reads one note." in outside
@@ -116,20 +111,13 @@ def test_a_run_may_keep_its_tasks_to_some_tools(
     assert bool(pids(tmp_path, "notes.log")) is offered  # what nobody may use is not started
 
 
-class Directory:
-    def __init__(self, permissions: Permissions) -> None:
-        self.permissions = permissions
-
-    async def context(self, user_id: str | None) -> UserContext:
-        return UserContext(name=user_id, permissions=self.permissions)
-
-
+SEARCHES, READS = "notes_search_notes", "notes_read_note"
 PERMITTED = [
-    (Permissions(), {"notes_search_notes", "notes_read_note"}),
-    (Permissions(tools=("search", "notes_search_notes")), {"notes_search_notes"}),
+    (Permissions(), {SEARCHES, READS}),
+    (Permissions(tools=("search", SEARCHES)), {SEARCHES}),
     (Permissions(tools=()), set()),
-    (Permissions(sources=("web",)), {"notes_search_notes", "notes_read_note"}),
-    (Permissions(sources=("scripted", "mcp:notes")), {"notes_search_notes", "notes_read_note"}),
+    (Permissions(sources=("web",)), {SEARCHES, READS}),
+    (Permissions(sources=("scripted", "mcp:notes")), {SEARCHES, READS}),
     (Permissions(sources=("scripted",)), set()),
 ]
 
@@ -138,11 +126,12 @@ PERMITTED = [
 def test_a_user_is_offered_the_tools_that_they_may_use(
     permissions: Permissions, offered: set[str], tmp_path: Path
 ) -> None:
-    model, users = TaskModel((SEARCH, FOUND)), Directory(permissions)
+    model, users = TaskModel((SEARCH, FOUND)), Mock()
+    users.context = AsyncMock(side_effect=lambda name: UserContext(name=name, permissions=permissions))
     servers = {"notes": notes(tmp_path)}
     with engine(model, data_dir=tmp_path / "data", mcp_servers=servers, users=users) as research:
         research.run(QUESTION, user_id="ann")
-    assert {name for name in ("notes_search_notes", "notes_read_note") if name in model.asked[0]} == offered
+    assert {name for name in (SEARCHES, READS) if name in model.asked[0]} == offered
     assert bool(pids(tmp_path, "notes.log")) is bool(offered)
 
 

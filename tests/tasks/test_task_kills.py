@@ -1,8 +1,6 @@
 """kill -9 at the commits of tasks: no step that was recorded is asked again, no search made again, and the run comes out
 the same."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 from collections.abc import Iterator

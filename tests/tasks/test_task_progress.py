@@ -44,18 +44,14 @@ def followed(monkeypatch):
     return follow
 
 
-def test_each_step_of_a_task_is_told_before_its_tools_work(followed):
+def test_each_step_of_a_task_is_told_before_its_tools_work_and_shown_in_the_live_picture(followed):
     told = followed(TaskModel(), max_task_steps=4)
     (note,) = [each for each in told if isinstance(each, Progress) and each.step]
     assert (note.message, note.step) == (QUESTION, "step 1 of 4, search Orm lighthouse height")
     assert (note.done, note.total) == (1, 4)
     assert told.index(note) < next(n for n, each in enumerate(told) if isinstance(each, TaskStepped))
-
-
-def test_the_live_picture_shows_tasks_with_their_steps(followed):
-    fold, shown = Fold(), []
-    searching = {}
-    for each in followed(TaskModel(), max_task_steps=4):
+    fold, shown, searching = Fold(), [], {}
+    for each in told:
         if isinstance(each, Progress):
             searching[each.message] = each.step or ""
         else:

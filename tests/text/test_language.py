@@ -1,7 +1,5 @@
 """Telling languages apart, and the stems of their words."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """Passages and sentences: exact spans, nothing lost, nothing split that belongs together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 """A row that is quoted reads with the headers of its columns; what compares statements looks at the cells alone. Whether
 the first row of a table names its columns, opens a list of labels and values, or is a row like the others."""
 
-from __future__ import annotations
-
 import pytest
 from tables import cases
 

@@ -1,8 +1,6 @@
 """Scripts that part no words are read by pairs of characters; those that need joiners (U+200C, U+200D) keep them, and
 what is written with and without them is found and verified as one."""
 
-from __future__ import annotations
-
 import asyncio
 import unicodedata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Words, stems, weights, coverage; which asked terms a word speaks of: abbreviations, plurals of names, compounds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

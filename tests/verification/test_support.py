@@ -1,7 +1,5 @@
 """Whether a text carries a statement: verdicts and reasons by tables of cases, and that the work is linear."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
