@@ -1,6 +1,5 @@
 """Allocation: never over the budget, floors before all, and as much weighted fidelity as there is to be had."""
 
-from itertools import product
 from random import Random
 
 import pytest
@@ -82,30 +81,6 @@ def test_room_is_used_more_keeps_no_less_and_the_order_makes_no_difference(examp
     check()
 
 
-def sizes(item, floor):
-    """All that an item may be given."""
-    least = max(floor, min(4, item.tokens))
-    return [size for size in range(item.tokens + 1) if size == floor or size >= least]
-
-
-def test_few_items_are_allocated_as_well_as_can_be(examples):
-    """Against a search of all sizes of all items."""
-
-    @given(some_items(most=4, largest=12), st.integers(0, 40), st.sampled_from(Kept))
-    @settings(max_examples=examples(300))
-    def check(items, budget, regular):
-        assume(sum(item.floor(regular, 4) for item in items) <= budget)
-        made = allocate(items, budget, regular=regular, least=4)
-        best = max(
-            sum(i.priority * (n / i.tokens if i.tokens else 1) for i, n in zip(items, chosen, strict=True))
-            for chosen in product(*(sizes(item, item.floor(regular, 4)) for item in items))
-            if sum(chosen) <= budget
-        )
-        assert made.weight >= 0.98 * best - 1e-12  # priorities next to nothing lose their last digits
-
-    check()
-
-
 def bound(items, budget, regular):
     """What would be kept if the smallest pieces were of use: no allocation keeps more."""
     kept, left = 0.0, budget - floors(items, regular)
@@ -126,13 +101,6 @@ def test_many_items_are_allocated_nearly_as_well_as_can_be(count, regular):
         budget = int(sum(item.tokens for item in items) * random.uniform(0.15, 0.95))
         made = allocate(items, budget, regular=regular)
         assert made.weight >= 0.98 * bound(items, budget, regular)
-
-
-def test_floors_go_before_priority():
-    items = [Item("a", 1_000, 0.0, PROTECTED), Item("b", 1_000, 0.0, TOP), Item("c", 1_000, 1.0)]
-    made = allocate(items, 700, regular=Kept.NOTHING)
-    assert dict(made.sizes) == {"a": 112, "b": 334, "c": 254}
-    assert dict(made.levels) == {"a": "key_points", "b": "compressed", "c": "compressed"}
 
 
 def test_of_equal_items_that_of_higher_priority_is_kept_and_ties_go_by_id():
@@ -166,13 +134,6 @@ def test_the_error_names_the_first_class_whose_floors_are_too_much(budget, which
     with pytest.raises(WindowError) as refused:
         allocate(items, budget, regular=Kept.NOTHING)
     assert refused.value.data["items"] == which
-
-
-def test_less_than_a_sentence_is_not_given():
-    items = [Item("a", 1_000, 1.0), Item("b", 5_000, 0.5)]
-    made = allocate(items, 1_000 + SENTENCE - 1, regular=Kept.NOTHING)
-    assert made.sizes["b"] in (0, SENTENCE)
-    assert made.used == 1_000 + SENTENCE - 1
 
 
 def test_the_five_best_become_top_ones_and_a_protected_one_is_promised_more():

@@ -193,14 +193,6 @@ def test_a_sentence_larger_than_the_room_is_cut_at_a_word():
     check(". " * 400, 20, condense(". " * 400, 20, measure=len), len)
 
 
-def test_a_measure_that_jumps_is_never_passed():
-    def jumpy(text):
-        return len(text) + 50 * text.count("[…]")
-
-    for room in range(0, len(TEXT), 31):
-        check(TEXT, room, condense(TEXT, room, query="wind", measure=jumpy), jumpy)
-
-
 def test_another_process_condenses_the_same():
     """Sets have another order in every process."""
     program = (

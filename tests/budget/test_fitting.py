@@ -137,14 +137,6 @@ def test_relevance_is_the_score_of_the_ranking():
     assert [relevance_score(score) for score in (0.3, 1.7, -1.0, None)] == [0.3, 1.0, 0.0, 0.5]
 
 
-@given(st.integers(0, 20_000), st.integers(0, 20_000))
-def test_what_is_newer_is_never_worth_less(older, newer):
-    older, newer = max(older, newer), min(older, newer)
-    assert recency_score(TODAY - timedelta(days=newer), TODAY) >= recency_score(
-        TODAY - timedelta(days=older), TODAY
-    )
-
-
 def test_new_and_future_dates_count_fully_and_a_half_life_halves():
     assert recency_score(TODAY, TODAY) == recency_score(date(2030, 1, 1), TODAY) == 1.0
     assert recency_score(TODAY - timedelta(days=round(HALF_LIFE)), TODAY) == pytest.approx(0.5, abs=0.001)

@@ -226,31 +226,3 @@ def test_whatever_runs_take_no_cap_is_passed(cap, inner, own, runs, chance):
     assert large.spent.tokens <= cap
     assert small.spent.tokens <= inner
     assert large.left.max_tokens == cap - large.spent.tokens  # nothing is set aside any more
-
-
-@pytest.mark.timed
-def test_runs_on_many_threads_draw_on_one_budget_without_passing_it():
-    shared = SharedBudget(max_tokens=5_000)
-    taken = []
-
-    async def one(spend, tokens):
-        try:
-            own = await spend.hold(request(tokens=tokens))
-        except BudgetError:
-            return
-        await asyncio.sleep(0)
-        spend.settle(own.call_id, tokens - 7, 0.0)
-        taken.append(tokens - 7)
-
-    async def run(number):
-        spend = run_on(shared)
-        async with asyncio.timeout(300):
-            await asyncio.gather(*(one(spend, 20 + (number * 31 + n * 17) % 80) for n in range(40)))
-
-    threads = [threading.Thread(target=lambda n=n: asyncio.run(run(n))) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(taken) == shared.spent.tokens <= 5_000
-    assert shared.left.max_tokens == 5_000 - shared.spent.tokens < 100

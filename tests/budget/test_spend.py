@@ -1,13 +1,27 @@
 """Spending: a cap cannot be passed, what is unknown stays unknown, and nothing waits for ever."""
 
+import asyncio
+import random
+from contextlib import suppress
+from unittest.mock import AsyncMock
+
 import pytest
+from servers import DIALECTS, ModelServer
 from spending import paid, refused, request, run_on, state, waiting
 
 from deep_research import SharedBudget
+from deep_research.budget.metered import ModelRoles
 from deep_research.budget.phase_allocation import Allowance, Share
 from deep_research.budget.spend_ledger import Ledger
-from deep_research.errors import BudgetError, ConfigurationError
-from deep_research.state import Budget, DeepResearchPhase, Usage
+from deep_research.errors import BudgetError, ConfigurationError, DeepResearchError
+from deep_research.limits import Gates
+from deep_research.models import Message, ModelCall
+from deep_research.models.abilities import Abilities
+from deep_research.models.model_pool import ModelPool, Shared
+from deep_research.models.openai_chat import OpenAIChat
+from deep_research.models.retry import Persistence
+from deep_research.state import Budget, DeepResearchPhase, ModelRole, Usage
+from deep_research.testing import MemoryJournal
 
 PLANNING = DeepResearchPhase.PLANNING
 
@@ -128,3 +142,42 @@ async def test_who_works_beside_the_agent_of_a_phase_does_not_take_its_first_req
         spend.settle(each.call_id, 60, 0.0)
         assert spend.ledger.answers[PLANNING] == answers
     assert Usage().charged(beside, beside.tokens, 0.0, failed=False).answers(PLANNING) == 0
+
+
+# A service that bills by itself
+
+
+async def books(server, chance, cap):
+    """What a run books that asks for eight texts, four at a time."""
+    journal = MemoryJournal(state(max_tokens=cap))
+    pool = ModelPool(
+        timeout=300.0, common=Shared(Gates(), Abilities()), persistence=Persistence(sleep=AsyncMock())
+    )
+    provider = OpenAIChat("m", api_key="any", base_url=f"{server.base_url}/v1")
+    models = ModelRoles(pool=pool, chain=[provider]).of_run(journal)
+    model = models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS, steered=False)
+    gate = asyncio.Semaphore(4)
+
+    async def one():
+        text, most = "word " * chance.randrange(1, 60), chance.randrange(20, 200)
+        async with gate:
+            with suppress(DeepResearchError):
+                await model.text(ModelCall(messages=(Message(content=text),), max_output=most))
+
+    await asyncio.gather(*(one() for _ in range(8)))
+    await pool.aclose()
+    return models.spend.ledger, journal.state.usage
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name.startswith("usage-")])
+async def test_a_cap_holds_where_the_service_counts_in_its_own_way(dialect):
+    for seed in range(7):
+        chance = random.Random(seed)
+        cap = chance.randrange(200, 6_000)
+        with ModelServer(["Seven ships passed. " * 12], dialect=dialect) as server:
+            ledger, usage = await books(server, chance, cap)
+            bill = server.billed
+        assert bill.input + bill.output <= ledger.tokens <= cap, seed
+        assert usage.input_tokens + usage.output_tokens == ledger.tokens, seed
+        assert usage.tokens_known == (dialect in ("usage-floats", "usage-strings") or not server.log), seed

@@ -159,18 +159,15 @@ PRIMARY = {  # an address, a question, and why it is primary
     "a front page of a registry": ("https://pypi.org/", "Which versions has PyPI?", ""),
     "a site about it": ("https://realpython.com/x", "How fast is Python 3.14?", ""),
     "a site that anybody may call so": ("https://thepython.com/x", "How fast is Python 3.14?", ""),
-    "a site that begins like it": ("https://pythonista.com/x", "How fast is Python 3.14?", ""),
     "a word that is no name": ("https://fast.com/x", "How fast is Python 3.14?", ""),
     "a word that asks": ("https://compare.com/x", "Compare Rust and Python.", ""),
     "a newspaper of that name": ("https://www.spiegel.de/x", "Wie groß ist ein Spiegel?", ""),
     "a platform of that name": ("https://medium.com/x", "Is Medium free?", ""),
-    "a blog of that name": ("https://python.substack.com/p/x", "How fast is Python?", ""),
     "an account of that name": ("https://x.com/python", "How fast is Python?", ""),
     "a file": ("python.md", "How fast is Python 3.14?", ""),
     "a file that is the standard": ("specs/rfc9110.txt", "What does RFC 9110 say of caches?", STANDARD),
     "another standard": ("specs/rfc9111.txt", "What does RFC 9110 say of caches?", ""),
     "a file about one": ("notes-on-rfc9110.md", "What does RFC 9110 say of caches?", ""),
-    "a number of something else": ("room 9110.md", "What stands in room 9110?", ""),
     "a page that calls itself so": ("https://blog.example/rfc9110", "What does RFC 9110 say?", ""),
 }
 

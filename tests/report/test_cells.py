@@ -30,7 +30,6 @@ PLACES = {
     "its value with a remark": ("1870 (first lit)", "Orm", "Year", None),
     "a piece of it": ("Brook", "Orm", "Builder", None),
     "the value of another column": ("1870", "Orm", "Height (m)", "64"),
-    "that with a word more": ("about 1870", "Orm", "Height", "64"),
     "a name of another column": ("Carl Moor", "Orm", "Builder", "Ada Brook"),
     "the name of the row": ("Orm", "Orm", "Year", "1870"),
     "yes for no, as another column has it": ("no", "Hare", "Open", None),
@@ -39,9 +38,7 @@ PLACES = {
     "another column's figure in another unit": ("64 km", "Orm", "Range", "31 km"),
     "a heading that the source does not have": ("1870", "Orm", "Height above the sea", None),
     "a row that the source does not have": ("1870", "Elm", "Height", None),
-    "a longer name of the row in the source": ("1870", "Or", "Height", None),
     "nothing": ("", "Orm", "Height", None),
-    "marks alone": ("—", "Orm", "Height", None),
 }
 
 

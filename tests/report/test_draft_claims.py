@@ -157,15 +157,6 @@ def test_tables_are_read_whatever_they_lack(draft, cells):
     assert [(claim.text, claim.heading) for claim in draft_claims(draft)] == cells
 
 
-def test_claims_of_one_paragraph_or_table_have_one_block():
-    draft = (
-        "It is a. It is b.\n\n- It is c. It is d.\n- It is e.\n\n| A | B | C |\n|---|---|---|\n| x | y | z |"
-    )
-    numbers = [claim.block for claim in draft_claims(draft)]
-    assert [numbers[at] == numbers[at - 1] for at in range(1, 7)] == [True, False, True, False, False, True]
-    assert [claim.kind for claim in draft_claims(draft)] == [SENTENCE] * 2 + [ITEM] * 3 + [CELL] * 2
-
-
 # Where a claim stands
 
 WORDS = [

@@ -51,7 +51,6 @@ SECTIONS = sections_of(MANUAL)
         A.2 | A.2 Classes | EXACT
         Part II | II Locks and Keys | EXACT
         “automatic vacuuming” | 20.10 Automatic Vacuuming | EXACT
-        Automatic Vacuuming | 20.10 Automatic Vacuuming | EXACT
         locks | Locks | EXACT
         memory overcommit | 20.4.4 Linux Memory Overcommit | WORDS
         17.2. Automatic Vacuuming | 20.10 Automatic Vacuuming | WORDS

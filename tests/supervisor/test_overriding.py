@@ -163,18 +163,6 @@ def test_the_options_of_a_dispatch_hold_when_the_phase_is_done_again():
     assert [h.max_sub_queries for h in agents["planner"].handoffs] == [2, 2]
 
 
-@pytest.mark.parametrize("run", [alone, in_an_engine])
-def test_a_supervisor_that_changes_nothing_walks_as_ours(run):
-    class Mine(SupervisorOrchestrator):
-        """Another name for the same."""
-
-    agents = scripted_agents(iterations=2)
-    state = run(Mine, agents)
-    ours = run(SupervisorOrchestrator, scripted_agents(iterations=2))
-    assert phases(state) == phases(ours)
-    assert state.report == ours.report
-
-
 class Never(SupervisorOrchestrator):
     def evaluate_phase_completion(self, state, phase):
         decision = super().evaluate_phase_completion(state, phase)

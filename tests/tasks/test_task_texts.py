@@ -6,8 +6,8 @@ import weakref
 
 import pytest
 from pydantic import BaseModel
-from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, engine, number_of, ran, task_of
-from task_steps import down, quoting, search_first, searching, using
+from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, engine, ran, task_of
+from task_steps import quoting, search_first, searching, using
 
 from deep_research import SearchResult, Tool, ToolResult
 from deep_research.errors import ToolError
@@ -64,23 +64,6 @@ def test_two_tasks_that_read_different_texts_of_one_address_keep_their_quotes_wh
         assert result.state.unlocated == 0
         seen.append((sorted((source.id, source.url) for source in result.sources), result.report))
     assert seen[0] == seen[1] == seen[2]  # who was first does not show
-
-
-def test_quotes_hold_where_a_run_parked_between_the_two_texts():
-    works = []
-
-    def steps(said):
-        if not works and task_of(said) == PLAN[1] and number_of(said) == 2:
-            down()
-        return asking(said)
-
-    with engine(TaskModel(steps, plan=PLAN), search=[handbook(PLAN[0])], max_concurrent=1) as research:
-        parked = research.run(QUESTION)
-        assert parked.status == "parked"
-        works.append(True)
-        result = research.resume(parked.research_id)
-    assert {f.content for f in result.findings} >= {KEEPERS, OIL}
-    assert result.state.unlocated == 0
 
 
 def test_one_text_that_two_tasks_read_is_one_source():

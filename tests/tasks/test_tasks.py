@@ -154,13 +154,6 @@ def test_a_reviewer_that_fails_rejects_nothing_and_it_is_said():
     assert "was not reviewed" in told
 
 
-def test_a_reviewer_of_another_model_is_asked_where_one_is_named():
-    worker, reviewer = TaskModel(model="worker"), TaskModel(model="reviewer")
-    result = ran(worker, models={"reviewer": reviewer})
-    assert (len(worker.judged), len(reviewer.judged)) == (0, 1)
-    assert result.task.review.by == "reading:reviewer"
-
-
 def test_a_model_that_reaches_its_cap_in_the_third_step_leaves_what_there_is():
     model = TaskModel(lambda said: searching(f"Orm {number_of(said)}"))
     result = ran(model, max_task_steps=12, budget={"max_model_calls": 5})

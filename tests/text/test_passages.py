@@ -52,13 +52,6 @@ def test_sentences_are_ordered_trimmed_and_inside_their_window(text: str, start:
         last = span.end
 
 
-@given(st.lists(st.sampled_from(["One two. ", "Is it? ", "Dr. No came. ", "好。", "3.5 kg.\n"]), max_size=20))
-@settings(deadline=None)
-def test_the_sentences_of_plain_prose_lose_no_visible_character(parts: list[str]) -> None:
-    text = "Begin: " + "".join(parts)
-    assert "".join("".join(cut(text)).split()) == "".join(text.split())
-
-
 def test_passages_of_prose_have_about_the_target_length() -> None:
     text = "\n\n".join(f"Paragraph {n} has a few sentences. " * 9 for n in range(60))
     lengths = [passage.end - passage.start for passage in passages(text)]

@@ -29,14 +29,12 @@ READ = {
     "without an empty heading": row("| A | B/Height | | 2", "Height | | 2", "Height; B: 2"),
     "without an empty first cell": row("A | B | C/| 1 | 2", "| 1 | 2", "B: 1; C: 2"),
     "several rows, a clause each": row("A | B/1 | 2/3 | 4", "1 | 2/3 | 4", "A: 1; B: 2. A: 3; B: 4"),
-    "of sentences": row("A | B/1 | It is./3 | So.", "1 | It is./3 | So.", "A: 1; B: It is. A: 3; B: So."),
     "the header itself": (FAMILY, "Name | Dates | Father", "Name, Dates, Father"),
     "of another length": row("Name | Dates/a | b | c", "a | b | c", "a, b, c"),
     "apart": row("Name | Dates//a | b", "a | b", "a, b"),
     "under long cells": row(f"{'long ' * 9}| Dates/a | b", "a | b", "a, b"),
     "under a number": row("Mole | 1881/a | b", "a | b", "a, b"),
     "under a value": row("Mole | 57 m/a | b", "a | b", "a, b"),
-    "under nothing": row("| | |/Built | 1881/Lit | 1882", "Lit | 1882", "Lit, 1882"),
     "a header that is repeated": row("Name | Dates/a | b/Name | Dates", "Name | Dates/a | b", "Name, Dates a, b"),
     "code": row("```/cat a | wc/ls b | sort/```", "ls b | sort", "ls b, sort"),
     "a piece": row("Name | Dates/a | b", "| b", "| b"),
@@ -54,13 +52,11 @@ READ |= {
         Item | 2021 | 2022 => Heating | 3,100 | 4,250 => Item: Heating; 2021: 3,100; 2022: 4,250
         Stop | 51 | 53 => Market | 7:08 | 8:08 => Stop: Market; 51: 7:08; 53: 8:08
         | 2021/22 | 2022/23 => Rent | 3 | 4 => Rent; 2021/22: 3; 2022/23: 4
-        City | Land | 2021 => Ghent | Flanders | 262,219 => City: Ghent; Land: Flanders; 2021: 262,219
         Anna | 12 | 15 => Ben | 14 | 17 => Ben, 14, 17
         Mole | 35 | 35 => Hare | 57 | 12 => Hare, 57, 12
         Mole | 35 | stone => Hare | 57 | brick => Hare, 57, brick
         Mole | 35 m | 1881 => Hare | 57 m | 1902 => Hare, 57 m, 1902
         Keys | 5 => Rooms | 3 => Rooms, 3
-        12 | 13 | 14 => 1 | 2 | 3 => 1, 2, 3
         """,
         bar=" => ",
     )
@@ -136,21 +132,15 @@ def rows_of(table: str) -> list[list[str]]:
         ("club|2019|2020|2021/Chess|34|28|41/Choir|52|49|47", True),
         ("Item|2023|2021/Heating|3100|1850/Rent|11200|12900", True),
         ("City|Land|2021/Ghent|Flanders|262219", True),
-        ("|2021|2022/Chess|34|28", True),
         ("Parish|2005|2006", True),
         ("Stop|51|53/Harbour|7:00|8:00/Market|7:08|-", True),
-        ("Line|7|12/Harbour|yes|no", True),
         ("Model|38|39|40/Trail Fox|4|0|7/City Hen|2|9|1", True),
-        ("Model|Colour|38|40|42/Trail Fox|red|4|0|7", True),
         ("Trail Fox|4|0|7/City Hen|2|9|1", False),
-        ("Trail Fox|4|7/City Hen|2|9", False),
         ("Trail Fox|4|7", False),
         ("Trail Fox|1|2|3/City Hen|4|5|6", False),
         ("Mole|35|1881/Hare|57|1902", False),
-        ("Mole|1881|1902/Hare|1902|1950", False),
         ("Mole|stone|1881/Hare|brick|1902", False),
         ("Wool|1.5|800/Cotton|7|1400", False),
-        ("2019|2020|2021/3|4|5", False),
         ("Oslo|120|350/Bergen|99.5|310.25/Tromso|80.2|290.1", False),
         ("1|Mole|35/2|Hare|57", False),
     ],
@@ -165,13 +155,9 @@ def test_numbers_name_columns_where_they_count_what_these_are_for(table: str, is
         ("Date|14 May 2025/Customer|Mrs Crane/Due|28 May 2025/Contact|Sam Ogden", True),
         ("Tenant|Lucia Ferrari/Date|31 May 2024/Keys|5/Gas meter|04418 m3/Deposit|1,350 euros", True),
         ("Size|60 x 85 cm/Weight|68 kg/Load|2100 W/Noise|74 dB", True),
-        ("Seat width|41 cm/Seat depth|40 cm/Height|88 cm", True),
         ("Rent|£640/Deposit|£1,280/Heating|£95", True),
         ("Item|Price/Siphon|£18.90/Travel|£12.00/Hours|£52.00", False),
         ("Group|Fee/Adults|240 euros/Young people|110 euros/Families|420 euros", False),
-        ("Room|Beds/East|3/West|4/North|2/South|3/Attic|none", False),
-        ("Programme|Duration/Cotton|2 h 50 min/Wool|45 min/Quick|1 h", False),
-        ("Event|Time/Talk|9 am/Walk|10 am/Play|3 pm/Ball|7 pm", False),
         ("Station|Opened/Ellery|3 May 1871/Penryn|4 June 1892/Hare|1 July 1901", False),
         ("Code|Meaning/E10|No water/E18|No drain", False),
         ("Tenant|Lucia Ferrari/Keys|5", False),

@@ -45,7 +45,6 @@ def test_joiners_stay_where_letters_take_another_form_for_them(text: str) -> Non
         (f"har{APART}bour{JOIN}s", "harbours"),  # no script that has use for them
         (f"1{APART}2 و{APART} {APART}ب", "12 و ب"),  # no letter on one side
         (f"کشتی{APART * 9}ها", WORD),  # one does what nine do
-        (f"کشتی{APART}{JOIN}{APART}ها", WORD),
         (f"کشتی\u200b{APART}\u2060ها", WORD),
         (f"ک{JOIN}ش", "کش"),
         (f"क{APART}ख क{JOIN}ख", "कख कख"),  # where no vowel is taken
@@ -168,13 +167,10 @@ def test_words_are_pairs_of_neighbours_but_for_what_only_joins(text: str, found:
         Los Angeles was founded by whom? | los angeles
         когда был построен маяк? | ""
         Когда Иванов построил маяк? | иванов
-        πότε χτίστηκε ο φάρος; | ""
         ¿Cuándo se construyó el faro? | ""
-        kdy byl šikmý maják postaven? | ""
         등대는 언제 세워졌습니까? | ""
         灯台はいつ建てられましたか? | ""
         「白い塔」はいつ建てられましたか? | 白い塔
-        متى بنيت المنارة؟ | ""
         """,
         str,
         listed,

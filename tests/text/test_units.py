@@ -18,15 +18,10 @@ from deep_research.text.units import measured
         64 m and 210 ft | 64 m / 210 ft | 64 / 64.008
         22,392 km2 of forest, or 3,000 km² | "" | ""
         at 60 km/h | "" | ""
-        13,343 cubic feet | "" | ""
         about 15 metres by 7 at low tide | "" | ""
-        7 by 15 metres | "" | ""
         15 m × 7 m | "" | ""
-        a hall of 20 feet x 9 feet | "" | ""
         raised by 15 metres, and moved 3 feet by rail | 15 metres / 3 feet | 15 / 0.9144
         a height of 40 metres by 1902 | 40 metres | 40
-        raised to 42 metres by 12 workers | 42 metres | 42
-        in 1902 by 12 metres | 12 metres | 12
         """,
         str,
         listed,

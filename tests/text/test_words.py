@@ -109,7 +109,6 @@ SPOKEN = cases("""
     de | Wo steht der Rückgabekasten? | Ein Kasten am Eingang | ruckgabekast
     de | Wo ist die Mitgliederversammlung? | Die Versammlung | mitgliederversamml
     de | Was macht der Sand? | Der Versand | ""
-    de | Was macht die Reise? | Die Preise | ""
     de | Was macht die Karte? | Die Kartoffel | ""
     en | What deposit is asked? | deposit_eur: 40 | deposit
     en | Who distributed it? | distributedBy: MGM | distribut

@@ -106,7 +106,6 @@ PRINTED = "``` $ station --list test result: ok. 1 passed; 0 failed; {} filtered
         The tower of Mole is 57.2 m tall. => The tower of Mole is 57 m tall.
         The tower of Mole is over 50 m tall. => The tower of Mole is 57 m tall.
         The tower of Mole is 57–61 m tall. => The tower of Mole is 57 m tall.
-        The tower of Mole is 57 to 61 m tall. => The tower of Mole is 57 m tall.
         The lamp of Mole was lit in the 1810s. => The lamp of Mole was lit in 1811.
     """, bar=" => "),
 )  # fmt: skip

@@ -41,7 +41,6 @@ WORK = "Work of the keeper: {}; Who does it now: {}; Where it is done: on land"
         2 | The tower of Mole is 57 m tall. | The tower of Mole is 61 m tall.
         2 | The town of Mole has 1,995 inhabitants. | The town of Mole has 1,996 inhabitants.
         1 | The town of Mole has 1,500 inhabitants. | The town of Mole has 1500 inhabitants.
-        2 | The tower of Mole cost 12,345 dollars. | The tower of Mole cost 12,349 dollars.
         """,
         int,
     ),

@@ -60,7 +60,6 @@ TEXTS = {"tower": TOWER, "lights": LIGHTS, "rules": RULES, "berlin": BERLIN, "pa
         """
         tower | supported | "" | The tower of Bell Rock was finished in 1810 by Robert Stevenson.
         tower | supported | "" | It is 35.5 metres high and stands 18 km off the coast.
-        tower | supported | "" | It is 35.5 meters high and stands 18 kilometres off the coast.
         tower | supported | "" | It is 116.5 feet high and stands 11.2 miles off the coast.
         tower | supported | "" | The light was first shown on February 1, 1811.
         tower | supported | "" | The keepers didn't leave the rock in winter.
@@ -68,20 +67,17 @@ TEXTS = {"tower": TOWER, "lights": LIGHTS, "rules": RULES, "berlin": BERLIN, "pa
         tower | supported | "" | The mortar may have come from Aberdeen.
         tower | supported | "" | The cost was £61331.
         tower | supported | "" | The cost was 61,331 pounds.
-        tower | supported | "" | The cost was 61,331 pounds, and the light was first shown on 1 February 1811.
         tower | supported | "" | On 1 February 1811 the light was first shown.
         tower | supported | "" | The tower of Bell Rock is 35.5 metres high and stands 18 km off the coast.
         tower | supported | "" | According to the source, the keepers did not leave the rock in winter.
         tower | supported | "" | The stone was cut in Arbroath.
         tower | supported | "" | Of the ships that passed, 20 percent saw no light before the reef.
         tower | supported | "" | Skerryvore: height 48 m, year 1844.
-        tower | supported | "" | John Rennie visited the works twice. The light was first shown on 1 February 1811.
         tower | partial | "" | Robert Stevenson finished the tower of Bell Rock in 1810.
         tower | partial | "" | John Rennie visited the works, and the light was first shown twice.
         tower | partial | polarity | The keepers of Bell Rock stayed in winter.
         tower | partial | "" | The light was shown on 1 February 1811.
         tower | partial | polarity | The rock did not leave the keepers in winter.
-        tower | partial | polarity | The keepers left the rock in winter, and did leave the rock.
         tower | partial | polarity | The keepers did leave the rock in winter.
         tower | partial | polarity | The tower of Bell Rock was not finished in 1810 by Robert Stevenson.
         tower | partial | modality | The mortar will have come from Aberdeen, and the stone was cut in Arbroath.
@@ -98,11 +94,9 @@ TEXTS = {"tower": TOWER, "lights": LIGHTS, "rules": RULES, "berlin": BERLIN, "pa
         tower | contradicted | unit | More than 110 men worked on it for four months.
         tower | contradicted | date | The tower of Bell Rock was finished in 1811 by Robert Stevenson.
         tower | contradicted | date | The light was first shown on 1 March 1811.
-        tower | contradicted | date | The light was first shown on 2 February 1811.
         tower | contradicted | entity | The tower of Bell Rock was finished in 1810 by John Rennie.
         tower | contradicted | number | The cost was £61,313. Green tea is brewed from leaves.
         tower | unsupported | entity | The tower of Bell Rock was finished in 1810 by Thomas Smith.
-        tower | unsupported | entity | Thomas Smith visited the works twice.
         tower | unsupported | entity | Alan Stevenson finished the tower of Bell Rock in 1810.
         tower | unsupported | entity | The tower of Bell Rock was finished by Robert Stevenson and painted by Ada Byron.
         tower | unsupported | "" | Green tea is brewed from young leaves in spring.
