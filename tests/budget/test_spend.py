@@ -147,11 +147,11 @@ async def test_who_works_beside_the_agent_of_a_phase_does_not_take_its_first_req
 # A service that bills by itself
 
 
-async def books(server, chance, cap):
+async def books(server, chance, cap, seconds):
     """What a run books that asks for eight texts, four at a time."""
     journal = MemoryJournal(state(max_tokens=cap))
     pool = ModelPool(
-        timeout=300.0, common=Shared(Gates(), Abilities()), persistence=Persistence(sleep=AsyncMock())
+        timeout=seconds, common=Shared(Gates(), Abilities()), persistence=Persistence(sleep=AsyncMock())
     )
     provider = OpenAIChat("m", api_key="any", base_url=f"{server.base_url}/v1")
     models = ModelRoles(pool=pool, chain=[provider]).of_run(journal)
@@ -176,7 +176,7 @@ async def test_a_cap_holds_where_the_service_counts_in_its_own_way(dialect):
         chance = random.Random(seed)
         cap = chance.randrange(200, 6_000)
         with ModelServer(["Seven ships passed. " * 12], dialect=dialect) as server:
-            ledger, usage = await books(server, chance, cap)
+            ledger, usage = await books(server, chance, cap, 300.0)
             bill = server.billed
         assert bill.input + bill.output <= ledger.tokens <= cap, seed
         assert usage.input_tokens + usage.output_tokens == ledger.tokens, seed

@@ -222,10 +222,10 @@ def deciding(action):
     return SupervisorHooks(decide_iteration=lambda state, decision: verdict)
 
 
-def ticking(seconds):
+def ticking(looks, most=10):
     """Seconds that are used up after so many looks at the clock."""
-    clock = iter([0.0] * seconds + [99.0] * 50)
-    return {"elapsed": lambda: next(clock), "options": RunOptions(budget=Budget(max_seconds=10))}
+    clock = iter([0.0] * looks + [99.0] * 50)
+    return {"elapsed": lambda: next(clock), "options": RunOptions(budget=Budget(max_seconds=most))}
 
 
 ABORT = Verdict(action="abort", rationale="The budget went elsewhere.")
