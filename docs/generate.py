@@ -178,13 +178,13 @@ contain the answer), … |
 | `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
 `cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `set_aside`, `caps`, \
 `notes` |
-| `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (the texts that were \
+| `show --budget` | one object: `caps` (`name`, `cap`, `usage`), `usage`, `fidelity`, `least_kept` (the texts that were \
 shortened most), `notices` (with limits), `advice` |
 | `list` | an array of objects like that of `cancel` |
 | `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
 `updated_at`; why: `message` (of an aborted run), `waiting_for`, `until`, `pause_id`, `parked_kind` (of a parked one: \
 `question` or `outage`); how far: `seconds`, `searches_done`, `searches_planned`, `sources`, `findings`, `tokens`, \
-`cost_usd`, `answered` |
+`cost_usd`, `answer_coverage` |
 | `status` | the object of `cancel`, and `answers`: for each part of the question and each sub-query its \
 `question`, `state` \
 (`open`, `searched`, `found`, `answered`, `partly`, `not_found`, `failed`), at most three `sentences` (`text`, \

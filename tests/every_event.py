@@ -44,7 +44,7 @@ RESERVED = Reservation(
 )
 TASK = Task(id="task-1", sub_query_id="subq-0", question="wages", limits=TaskLimits(steps=3, seconds=9))
 MISHAPS = [
-    ev.QuestionResolved(resolution=Resolution(asked="And it?", question="And Bell Rock?")),
+    ev.QuestionResolved(resolution=Resolution(user_message="And it?", question="And Bell Rock?")),
     ev.MemoryLoaded(entries=(MemoryRef(id="mem-1", kind="profile", hash="0" * 16),)),
     ev.MemoryWritten(entries=(MemoryRef(id="mem-2", kind="episodes", hash="0" * 16),)),
     ev.DepthChanged(depth="standard", reason="Nothing was found."),
@@ -71,7 +71,7 @@ MISHAPS = [
     ev.PieceWritten(piece="section 1 of 2 of 0123456789ab", content_hash="a" * 64),
     ev.ReportDrafted(draft=Draft(text="# T", writer="synthesizer")),
     ev.ClaimsJudged(judgements={"claim-1": Judgement(key="claim-1", verdict="supported")}),
-    ev.ReportCompared(kept=False, because=("a part less is told of",)),
+    ev.ReportCompared(replaces_earlier=False, because=("a part less is told of",)),
     ev.AgentFellBack(role="planner", error="oops"),
     ev.ModelFellBack(role="planner", model="a", next_model="b", error="oops"),
     ev.HookFailed(hook="gate", error="oops"),

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from deep_research import errors
-from deep_research.logs import told
+from deep_research.logs import describe_error
 
 
 def every(kind=errors.DeepResearchError):
@@ -44,6 +44,11 @@ def test_an_unknown_name_comes_with_the_nearest_or_with_all():
 @pytest.mark.parametrize("text", ["x" * 5_000_000, "\x1b[2J\x00\u202e\x9b" * 100_000 + "x", " \n" * 100_000])
 def test_what_others_say_is_cut_and_without_controls(text: str) -> None:
     error = errors.DeepResearchError(text, hint=text)
-    for line in (error.problem, error.hint, errors.StopResearch(text).reason, told(ValueError(text))):
+    for line in (
+        error.problem,
+        error.hint,
+        errors.StopResearch(text).reason,
+        describe_error(ValueError(text)),
+    ):
         assert len(line) <= errors.MAX_LINE_CHARS
         assert not set(line) & set("\x1b\x00\u202e\x9b\n")

@@ -16,7 +16,7 @@ from deep_research.assembly.engine_arguments import (
     chosen_hooks,
 )
 from deep_research.assembly.mcp_choice import McpConnections, tool_servers
-from deep_research.assembly.model_choice import make_models, ready, used
+from deep_research.assembly.model_choice import make_models, ready, with_asked_roles
 from deep_research.assembly.set_up import class_name, set_up
 from deep_research.assembly.source_choice import Sources, make_extractor, make_sources
 from deep_research.budget.archive import Archive
@@ -26,7 +26,7 @@ from deep_research.calls import Calls, contained
 from deep_research.conversation.conversation import Conversation
 from deep_research.conversation.user_memory import UserMemory
 from deep_research.errors import ConfigurationError, NoSearchProviderError
-from deep_research.logs import get_log, kept, told
+from deep_research.logs import describe_error, get_log, safe_name
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
 from deep_research.phases.gathering.tasks.resources import DataSources, TaskParts
@@ -119,7 +119,8 @@ class Parts:
     def set_up_now(self) -> SetUp:
         """The set-up with its documents, as they were when it was last `ready`."""
         corpora = tuple(
-            CorpusChoice(name=kept(corpus.name), fingerprint=corpus.fingerprint) for corpus in self._standing
+            CorpusChoice(name=safe_name(corpus.name), fingerprint=corpus.fingerprint)
+            for corpus in self._standing
         )
         return self.setup.model_copy(update={"corpora": corpora})
 
@@ -204,7 +205,7 @@ class Parts:
                 with contained():
                     await close()
             except Exception as error:  # of someone's own: a connection is no reason to lose a run
-                log.warning("connection_not_closed", error=told(error))
+                log.warning("connection_not_closed", error=describe_error(error))
 
 
 def assemble(
@@ -259,7 +260,7 @@ def _assembled(settings: Settings, arguments: EngineArguments, clock: Clock, bes
     look = sources.gatherer.look if sources.gatherer.looks else None
     conversation = Conversation(store, look=look, tokens=settings.session_tokens)
     phases = _phases(agents, sources, roles, limits, settings, tasks, conversation)
-    roles = used(roles, phases)
+    roles = with_asked_roles(roles, phases)
     gates = policies(arguments.gates)
     return Parts(
         settings=settings,

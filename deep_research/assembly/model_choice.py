@@ -98,7 +98,7 @@ def _is_here(given: Named, provider: ModelProvider) -> bool:
     return provider.service == "replay" or not isinstance(given, str)
 
 
-def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase]) -> ModelRoles:
+def with_asked_roles(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase]) -> ModelRoles:
     """The same, with which roles are asked. A model that nobody asks would be a mistake that costs nothing and
     surprises. Raises `ConfigurationError`."""
     users = {ModelRole(p.role.value) for p in phases.values() if p.spec.uses_model}

@@ -19,7 +19,7 @@ from deep_research.budget.estimate import Estimate, Range, RoleModel, estimate
 from deep_research.budget.report_cost import AT_ONCE, text_output
 from deep_research.budget.tokens import Counter
 from deep_research.errors import ConfigurationError, WorkError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.phases import summarizing
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis import llm as reading
@@ -109,7 +109,7 @@ async def _planned(parts: Parts, question: str, options: RunOptions) -> int:
             journal.state, journal
         )
     except (ConfigurationError, WorkError) as error:  # the run will say so
-        log.info("not_foreseen", error=told(error))
+        log.info("not_foreseen", error=describe_error(error))
         return MAX_SUB_QUERIES
     return len(journal.state.pending_sub_queries())
 
@@ -143,7 +143,7 @@ async def _foresee(
         await parts.calls(partial(parts.sources.corpus.prepare, max_age=CORPUS_AGE_SECONDS))
         return await _rehearse(parts, question, options, sub_queries)
     except (ConfigurationError, WorkError) as error:  # the run will say so
-        log.info("not_foreseen", error=told(error))
+        log.info("not_foreseen", error=describe_error(error))
         return None
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from deep_research.assembly.engine_arguments import EngineArguments, MakeSupervisor
 from deep_research.assembly.source_choice import Sources
 from deep_research.budget.metered import ModelRoles
-from deep_research.logs import kept
+from deep_research.logs import safe_name
 from deep_research.models.model_pool import Named
 from deep_research.models.registry import parse_name
 from deep_research.phases.agent_contract import Agent
@@ -44,7 +44,7 @@ def set_up(
         for service in sources.services
     ]
     return SetUp(
-        provider_id=arguments.provider_id and kept(arguments.provider_id),
+        provider_id=arguments.provider_id and safe_name(arguments.provider_id),
         named_corpora=arguments.corpora,
         model=tuple(map(_model, roles.chain)),
         models={role.value: tuple(map(_model, chain)) for role, chain in sorted(roles.by_role.items())},
@@ -74,7 +74,7 @@ def _model(model: Named) -> NamedChoice:
     parts = parse_name(model)
     if parts.service == "replay":
         return NamedChoice(name=_name(f"{parts.service}:{PurePath(parts.model).name}"), by_name=False)
-    name, address = kept(str(parts)), told_of(parts.base_url)
+    name, address = safe_name(str(parts)), told_of(parts.base_url)
     return NamedChoice(
         name=name, address=address, by_name=name == str(parts) and address == (parts.base_url or "")
     )
@@ -87,7 +87,7 @@ def told_of(address: str | None) -> str:
     except ValueError:
         return ""
     secret = parts.username or parts.password or parts.query or parts.fragment
-    return "" if not address or secret or kept(address) != address else address
+    return "" if not address or secret or safe_name(address) != address else address
 
 
 def _hooks(hooks: SupervisorHooks | None) -> str | None:
@@ -113,4 +113,4 @@ def class_name(own: Any) -> str:
 
 
 def _name(name: object) -> str:
-    return kept(" ".join(str(name).split())[:_MAX_NAME_CHARS])
+    return safe_name(" ".join(str(name).split())[:_MAX_NAME_CHARS])

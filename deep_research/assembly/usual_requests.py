@@ -31,14 +31,14 @@ P, R = DeepResearchPhase, ModelRole
 class End:
     """How much comes of what is read, at one end of an estimate, in tokens: a finding is drawn of so much ``evidence``,
     is ``finding`` long in the answer and ``sent_finding``, with what stands around its quotes, where it is sent on; a
-    short object is one ``answer``, and a report has ``written`` of each finding. ``further`` is the part of the first
-    round that a second one reads, 0 where none is made; ``reviews`` whether what may be looked at is."""
+    short object is one ``answer``, and a report has ``output_tokens`` of each finding. ``further`` is the part of the
+    first round that a second one reads, 0 where none is made; ``reviews`` whether what may be looked at is."""
 
     evidence: int
     finding: int
     sent_finding: int
     answer: int
-    written: int
+    output_tokens: int
     further: float
     reviews: bool
 
@@ -97,7 +97,7 @@ class UsualRequests:
         rounds = (1.0, end.further) if end.further and work.iterations > 1 else (1.0,)
         for number, part in enumerate(rounds):
             findings += part * work.tokens / end.evidence
-            report = min(TOKENS_A_WORD * work.options.report_words, 50 + end.written * findings)
+            report = min(TOKENS_A_WORD * work.options.report_words, 50 + end.output_tokens * findings)
             yield from (
                 self._tasks(part) if R.TASK_AGENT in self.models else self._reading(part, number, findings)
             )

@@ -22,11 +22,11 @@ _COUNTED = {"max_model_calls": "model_calls", "max_searches": "searches", "max_f
 
 
 class CapUse(Record):
-    """A cap by the name of its setting, None for none; ``used`` is None where it is not known."""
+    """A cap by the name of its setting, None for none; ``usage`` is None where it is not known."""
 
     name: str
     cap: int | float | None
-    used: int | float | None
+    usage: int | float | None
 
 
 class KeptItem(Record):
@@ -58,7 +58,7 @@ class Accounts(Record):
     @classmethod
     def of(cls, state: DeepResearchState, *, archive_bytes: int = 0) -> Accounts:
         """``archive_bytes`` are those of the archive as a whole."""
-        fidelity, notices = RunFidelity.of(state.sent), reported_notices(state)
+        fidelity, notices = RunFidelity.of(state.context_usage), reported_notices(state)
         aborted = state.abort.message if state.abort else ""
         kept = sorted(
             _shortened(state, fidelity), key=lambda i: (i.compression_ratio, -i.original_tokens, i.id)
@@ -77,7 +77,7 @@ class Accounts(Record):
 
 def _caps(state: DeepResearchState) -> Iterator[CapUse]:
     usage = state.usage
-    told = {limit.name: limit.used for limit in state.limits}
+    told = {limit.name: limit.usage for limit in state.limits}
     for name in Budget.model_fields:
         used: float | None
         match name:
@@ -92,7 +92,7 @@ def _caps(state: DeepResearchState) -> Iterator[CapUse]:
             case _:
                 used = dict(usage).get(_COUNTED[name])
         cap = state.max_iterations if name == "max_iterations" else getattr(state.options.budget, name)
-        yield CapUse(name=name, cap=cap, used=used)
+        yield CapUse(name=name, cap=cap, usage=used)
 
 
 def _shortened(state: DeepResearchState, fidelity: RunFidelity) -> Iterator[KeptItem]:
@@ -101,10 +101,10 @@ def _shortened(state: DeepResearchState, fidelity: RunFidelity) -> Iterator[Kept
         for name, item in sent.content_fidelity.items():
             if item.current_tokens < item.original_tokens:
                 archived = fidelity.content_archive_hashes.get(name)
-                yield _kept(name, titles.get(name, name), phase, item, archived)
+                yield _kept_item(name, titles.get(name, name), phase, item, archived)
 
 
-def _kept(
+def _kept_item(
     name: str, title: str, phase: DeepResearchPhase, item: ItemFidelity, archived: str | None
 ) -> KeptItem:
     return KeptItem(id=name, title=title, phase=phase, archived=archived, **dict(item))

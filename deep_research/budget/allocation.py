@@ -81,7 +81,7 @@ class Allocation:
     sizes: Mapping[str, int]
     levels: Mapping[str, FidelityLevel]
     budget: int
-    used: int
+    tokens: int
     weight: float
 
     @property
@@ -91,7 +91,7 @@ class Allocation:
     @property
     def utilization(self) -> float:
         """The used share of the budget, 0 to 1."""
-        return self.used / self.budget if self.budget else 0.0
+        return self.tokens / self.budget if self.budget else 0.0
 
 
 def with_top(items: Iterable[Item], most: int = TOP_SOURCES) -> list[Item]:
@@ -124,7 +124,7 @@ def allocate(
         sizes=MappingProxyType({item.id: kept[item.id] for item in items}),
         levels=MappingProxyType({item.id: level_of_size(kept[item.id], item.tokens) for item in items}),
         budget=budget,
-        used=sum(sizes),
+        tokens=sum(sizes),
         weight=fsum(_weight(entry.item, size) for entry, size in zip(entries, sizes, strict=True)),
     )
 

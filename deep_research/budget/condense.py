@@ -102,7 +102,7 @@ class SentencePacker:
             if length <= limit:
                 kept.add(place)
                 limit -= length
-        return self._drawn(kept), kept
+        return self._draw(kept), kept
 
     def _topped(self, made: Condensed, kept: Collection[int]) -> Condensed:
         """With sentences beside the kept ones, and a piece of one, until the room is filled."""
@@ -110,11 +110,11 @@ class SentencePacker:
         for _ in range(BESIDE):
             if self._fills(made):
                 return made
-            more = next((one for one in self._beside(held) if self._fits(self._drawn({*held, one}))), None)
+            more = next((one for one in self._beside(held) if self._fits(self._draw({*held, one}))), None)
             if more is None:
                 break
             held.add(more)
-            made = self._drawn(held)
+            made = self._draw(held)
         return self._cut_to_fill(made, held, self._beside(held))
 
     def _cut_to_fill(self, made: Condensed, kept: Collection[int], places: Iterable[int]) -> Condensed:
@@ -128,8 +128,8 @@ class SentencePacker:
     def _with_piece(self, kept: Collection[int], place: int) -> Condensed:
         """The kept places and as much of another as fits; nothing when no word does."""
         start, end = self.sentences[place]
-        stop = longest(self.text, start, end, lambda stop: self._fits(self._drawn(kept, Piece(place, stop))))
-        return self._drawn(kept, Piece(place, stop)) if stop > start else Condensed("", ())
+        stop = longest(self.text, start, end, lambda stop: self._fits(self._draw(kept, Piece(place, stop))))
+        return self._draw(kept, Piece(place, stop)) if stop > start else Condensed("", ())
 
     def _beside(self, kept: Collection[int]) -> list[int]:
         """A few places next to kept ones, those first that can best be cut and then those that matter most; else of all
@@ -167,7 +167,7 @@ class SentencePacker:
     def _words(self, place: int) -> str:
         return self.text[self.sentences.starts[place] : self.sentences.ends[place]]
 
-    def _drawn(self, kept: Collection[int], piece: Piece | None = None) -> Condensed:
+    def _draw(self, kept: Collection[int], piece: Piece | None = None) -> Condensed:
         return prose(self.text, self.sentences, kept, piece)
 
     def _fits(self, made: Condensed) -> bool:

@@ -52,13 +52,13 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """``texts`` are what is sent of each item by its id, in the order of the items, "" for what is dropped; ``used`` are
-    the tokens of all of them. ``gave_way`` is the class of which something was dropped, or had less than it is promised,
-    though that was not allowed."""
+    """``texts`` are what is sent of each item by its id, in the order of the items, "" for what is dropped; ``tokens``
+    are the tokens of all of them. ``gave_way`` is the class of which something was dropped, or had less than it is
+    promised, though that was not allowed."""
 
     texts: Mapping[str, str]
     items: tuple[SentItem, ...]
-    used: int = 0
+    tokens: int = 0
     gave_way: ItemClass | None = None
 
     @property

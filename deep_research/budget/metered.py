@@ -22,7 +22,7 @@ from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
 from deep_research.calls import TEXT_UNIT_CHARS, contained, off_loop
 from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
-from deep_research.logs import get_log, masked, told
+from deep_research.logs import describe_error, get_log, masked
 from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.models.characters import in_all_texts, text_size
 from deep_research.models.language_model import Answer, LanguageModel
@@ -245,12 +245,12 @@ class _RunModel:
         return roles.window(profile, output).input
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
-        def told(piece: str | None) -> None:
+        def show_piece(piece: str | None) -> None:
             self._run.journal.progress(Written(phase=self._phase, label=call.label, text=piece))
 
         call = self._prepared(call)
         # A stream costs several times the CPU of a whole answer, so there is one only where somebody looks.
-        tell = on_piece or (told if self._run.journal.watched else None)
+        tell = on_piece or (show_piece if self._run.journal.watched else None)
         echoes = self._echoes(call)
         if echoes is None:
             return await self._inner.text(call, on_piece=tell)
@@ -290,7 +290,7 @@ class _RunModel:
         instructions = self._run.journal.state.options.system_prompt or ""
         told = "\n".join(text for message in call.messages for text in message.texts)
         shown = told.replace(instructions, "") if instructions else told
-        return Echoes(ours=call.system, owners=instructions, mark=call.nonce, shown=shown)
+        return Echoes(ours=call.system, owners=instructions, mark=call.nonce, prompt=shown)
 
 
 def _masked(message: Message) -> Message:
@@ -337,7 +337,7 @@ class _UsageRecorder:
         expected = bound if exact else await counter.expected_of(call)
         nearly = expected > NEARLY * window.most
         if not exact and (nearly or spend.refusal(wanted, self._allowed())):
-            counted = await _counted(provider, call)
+            counted = await _count_by_service(provider, call)
             exact, bound = counted is not None, counted or bound
             wanted = self._reservation(provider, call, profile, bound, measured=True)
         # Where nobody can count, bytes would keep out half of what fits. A server that is sent too much refuses it.
@@ -391,7 +391,7 @@ class _UsageRecorder:
         request, price = reserved.reservation, reserved.profile.price
         failed = isinstance(outcome, ModelError)
         said = usage_of(outcome) if isinstance(outcome, ModelError) else _likely(outcome)
-        tokens = said if said.known else _at_most(said, request)
+        tokens = said if said.is_known else _at_most(said, request)
         cost = price.of(tokens) if price else None
         if not tokens.total:
             cost = 0.0  # nothing was taken, so nothing is to be paid
@@ -429,7 +429,7 @@ def shorter(output: int) -> Iterator[int]:
             yield less
 
 
-async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:
+async def _count_by_service(provider: ModelProvider, call: ModelCall) -> int | None:
     """What the service counts: asked where bytes would not do, since the prompt nearly fills the window or a cap.
     Counting is a service to us: whatever goes wrong with it, the answer will say what is wrong."""
     try:
@@ -437,7 +437,7 @@ async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:
             with contained():
                 counted: object = await provider.count(call.model_copy(update={"timeout": COUNT_SECONDS}))
     except Exception as error:  # anyone may write a provider
-        log.info("count_failed", provider=provider.name, error=told(error))
+        log.info("count_failed", provider=provider.name, error=describe_error(error))
         return None
     return counted if isinstance(counted, int) and counted > 0 else None
 
@@ -452,7 +452,7 @@ def _likely(reply: Reply) -> TokenUsage:
     usage = reply.usage
     if usage.input and (usage.output or not reply.text):
         return usage
-    return usage.model_copy(update={"known": False})
+    return usage.model_copy(update={"is_known": False})
 
 
 def _at_most(said: TokenUsage, request: Reservation) -> TokenUsage:
@@ -461,6 +461,6 @@ def _at_most(said: TokenUsage, request: Reservation) -> TokenUsage:
         update={
             "input": max(said.input, request.input_tokens),
             "output": max(said.output, request.output_tokens),
-            "known": False,
+            "is_known": False,
         }
     )

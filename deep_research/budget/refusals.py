@@ -20,7 +20,7 @@ def limit_of(error: WorkError) -> Limit | None:
         name=SHARED + name if shared else name,
         message=f"The {which} {name}{of} was reached; the rest was done without a model.",
         cap=cap,
-        used=used,
+        usage=used,
     )
 
 
@@ -34,5 +34,5 @@ def share_of(error: WorkError) -> Limit | None:
         name=f"{cap}:{phase}",
         message=f"The {phase} used its share of {cap}; the rest of it was done without a model.",
         cap=error.data.get("limit"),
-        used=error.data.get("used"),
+        usage=error.data.get("used"),
     )

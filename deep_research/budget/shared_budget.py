@@ -199,7 +199,7 @@ class SharedBudget:
         with desk.lock:
             left: dict[str, float] = {}
             for name, cap in self.budget.on_models.items():
-                used = self._ledger.used[name]
+                used = self._ledger.usage[name]
                 left[name] = 0 if used is None else max(0, cap - used)
             for counted, taken in self._counts.items():
                 cap = getattr(self.budget, counted)
@@ -239,16 +239,16 @@ class SharedBudget:
         self._requests[loop] += 1
 
     def _settle(self, key: Hashable, tokens: int, cost_usd: float | None) -> None:
-        self._ended(key)
+        self._end(key)
         self._ledger.settle(key, tokens, cost_usd)
         self._line.call()
 
     def _lose(self, key: Hashable) -> None:
-        self._ended(key)
+        self._end(key)
         self._ledger.lose(key)
         self._line.call()
 
-    def _ended(self, key: Hashable) -> None:
+    def _end(self, key: Hashable) -> None:
         loop = self._loops.pop(key, None)
         if loop is not None:
             self._requests[loop] -= 1

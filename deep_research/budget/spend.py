@@ -37,7 +37,7 @@ class Spend:
                 with desk.lock:
                     waiter = waiter or Ticket()
                     if not self._waits(wanted, allowance, waiter):
-                        return self._held(wanted)
+                        return self._reserved(wanted)
                     place = waiter.wait()
                 self._look_later(waiter)
                 await place.called
@@ -71,13 +71,13 @@ class Spend:
         refusal = self.ledger.refusal(wanted, allowance)
         if refusal is None:
             return self.purse.waits(wanted, waiter)
-        if not self.ledger.held:
+        if not self.ledger.reservations:
             raise refusal
         waiter.join(None)  # who waits for his own run keeps no other one waiting
         self._waiting.add(waiter)
         return True
 
-    def _held(self, wanted: Reservation) -> Reservation:
+    def _reserved(self, wanted: Reservation) -> Reservation:
         # What was refused gets no number: a resumed run counts on from the requests that its log has.
         self._count += 1
         held = wanted.model_copy(update={"call_id": f"call-{self._count:06}"})

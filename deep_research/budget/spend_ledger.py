@@ -14,15 +14,15 @@ from deep_research.state.spending import BESIDE_AGENTS, ON_MODELS, by_cap, plus
 
 @dataclass(slots=True)
 class Ledger:
-    """What is spent, and what is ``held``: set aside for requests in flight, by `hold`. ``answers`` counts the requests
-    of the agent of each phase that were answered, probes aside; ``shared`` says that the caps are those of many runs.
-    Pure but for itself."""
+    """What is spent, and what is ``reservations``: set aside for requests in flight, by `hold`. ``answers`` counts the
+    requests of the agent of each phase that were answered, probes aside; ``shared`` says that the caps are those of
+    many runs. Pure but for itself."""
 
     budget: Budget
     calls: int = 0
     tokens: int = 0
     cost_usd: float | None = 0.0
-    held: dict[Hashable, Reservation] = field(default_factory=dict)
+    reservations: dict[Hashable, Reservation] = field(default_factory=dict)
     answers: Counter[DeepResearchPhase] = field(default_factory=Counter)
     shared: bool = False
     _aside: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ON_MODELS, 0))
@@ -42,20 +42,20 @@ class Ledger:
 
     def hold(self, key: Hashable, request: Reservation) -> None:
         """Sets aside. What is set aside is kept as sums: many requests may be in flight, and each new one asks."""
-        self.held[key] = request
+        self.reservations[key] = request
         self._at_work[request.phase] += _is_agents(request)
         self._put_aside(request, 1)
 
     def settle(self, key: Hashable, tokens: int, cost_usd: float | None, *, answered: bool = True) -> None:
         """What was set aside under ``key`` has taken this much. Nothing where it was given up before."""
-        request = self._taken(key)
+        request = self._usage_by_run(key)
         if request is not None:
             self.answers[request.phase] += answered and not request.probe and _is_agents(request)
             self.charge(tokens, cost_usd)
 
     def lose(self, key: Hashable) -> None:
         """Nobody knows what came of it: it stays charged with all that was set aside."""
-        request = self._taken(key)
+        request = self._usage_by_run(key)
         if request is not None:
             self.charge(request.tokens.total, request.cost_usd)
 
@@ -78,7 +78,7 @@ class Ledger:
         return None
 
     @property
-    def used(self) -> dict[str, float | None]:
+    def usage(self) -> dict[str, float | None]:
         """What is spent and set aside, by the name of the cap on it."""
         return {
             name: None if used is None else used + self._aside[name] for name, used in self._spent.items()
@@ -86,14 +86,14 @@ class Ledger:
 
     def ever_fits(self, wanted: Reservation) -> bool:
         """Whether it would fit the caps if all that is in flight took nothing."""
-        return all(line.used + line.wanted <= line.cap for line in self._lines(wanted))
+        return all(line.usage + line.request <= line.cap for line in self._lines(wanted))
 
     def _is_first(self, allowance: Allowance) -> bool:
         return not self._at_work[allowance.phase] and self.answers[allowance.phase] == allowance.answers
 
-    def _taken(self, key: Hashable) -> Reservation | None:
+    def _usage_by_run(self, key: Hashable) -> Reservation | None:
         """What was set aside under ``key``, which it is no longer."""
-        request = self.held.pop(key, None)
+        request = self.reservations.pop(key, None)
         if request is not None:
             self._at_work[request.phase] -= _is_agents(request)
             self._put_aside(request, -1)
@@ -102,7 +102,7 @@ class Ledger:
     def _put_aside(self, request: Reservation, sign: int) -> None:
         for name, amount in request.by_cap.items():
             self._aside[name] += sign * (amount or 0)  # without a price there can be no cap on dollars
-        if not self.held:  # sums of dollars that come and go would drift
+        if not self.reservations:  # sums of dollars that come and go would drift
             self._aside = dict.fromkeys(ON_MODELS, 0)
 
     def _lines(self, wanted: Reservation) -> Iterator[_Line]:
@@ -120,13 +120,13 @@ class Ledger:
     def _over_cap(self, line: _Line) -> BudgetError:
         of_many = "shared " if self.shared else ""
         return BudgetError(
-            f"The next request could exceed the {of_many}cap {line.name} of {line.cap:g}: {line.used:g} used,"
-            f" it may take {line.wanted:g}.",
+            f"The next request could exceed the {of_many}cap {line.name} of {line.cap:g}: {line.usage:g} used,"
+            f" it may take {line.request:g}.",
             hint=f"Raise {line.name}{' of the shared budget' if self.shared else ''}, or choose a cheaper model.",
             cap=line.name,
             limit=line.cap,
-            used=line.used,
-            wanted=line.wanted,
+            used=line.usage,
+            wanted=line.request,
             shared=self.shared,
         )
 
@@ -137,12 +137,12 @@ class _Line:
 
     name: str
     cap: float
-    used: float
-    wanted: float
-    held: float
+    usage: float
+    request: float
+    reserved: float
 
     def fits(self, ceiling: float) -> bool:
-        return self.used + self.held + self.wanted <= ceiling
+        return self.usage + self.reserved + self.request <= ceiling
 
 
 def _is_agents(request: Reservation) -> bool:
@@ -152,14 +152,14 @@ def _is_agents(request: Reservation) -> bool:
 
 def _over_share(line: _Line, phase: DeepResearchPhase, ceiling: float) -> BudgetError:
     return BudgetError(
-        f"The next request could exceed the share of {line.name} for the {phase.value}: {line.used:g} of"
-        f" {ceiling:.10g} used, it may take {line.wanted:g}.",
+        f"The next request could exceed the share of {line.name} for the {phase.value}: {line.usage:g} of"
+        f" {ceiling:.10g} used, it may take {line.request:g}.",
         hint=f"Raise {line.name}, or choose a cheaper model.",
         cap=line.name,
         share=phase.value,
         limit=ceiling,
-        used=line.used,
-        wanted=line.wanted,
+        used=line.usage,
+        wanted=line.request,
     )
 
 

@@ -163,7 +163,7 @@ class Counts:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str], int] = OrderedDict()
 
-    def known(self, content_hash: str, counter: Counter) -> int | None:
+    def known_count(self, content_hash: str, counter: Counter) -> int | None:
         """About how many tokens the text of that hash has, where it was counted before."""
         key = content_hash, counter.name
         with self._lock:
@@ -173,7 +173,7 @@ class Counts:
 
     def count(self, content_hash: str, text: str, counter: Counter) -> int:
         """About how many tokens ``text``, whose hash that is, has."""
-        found = self.known(content_hash, counter)
+        found = self.known_count(content_hash, counter)
         if found is None:
             found = counter.expected(text)
             with self._lock:

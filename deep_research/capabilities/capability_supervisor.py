@@ -24,7 +24,7 @@ from deep_research.errors import (
     UnknownNameError,
     UsageError,
 )
-from deep_research.logs import get_log, masked, told
+from deep_research.logs import describe_error, get_log, masked
 from deep_research.models.characters import in_all_texts
 from deep_research.models.language_model import LanguageModel
 from deep_research.supervisor.opening import checked_question
@@ -155,7 +155,7 @@ class CapabilitySupervisor:
                 if steps := await steps_by_model(request, self._capabilities, self._planner):
                     return new_plan(request, steps, origin="model", messages=messages, context=context)
             except Exception as error:  # a provider may be anybody's, and the rule does as well
-                log.warning("not_planned", error=told(error))
+                log.warning("not_planned", error=describe_error(error))
         steps = steps_by_rule(request, self._capabilities)
         return new_plan(request, steps, origin="rule", messages=messages, context=context)
 
@@ -217,7 +217,7 @@ class CapabilitySupervisor:
                 return _Outcome(
                     plan.with_attempt(), f"'{plan.next}' did not answer in {self._call_seconds:g} seconds."
                 )
-            return _Outcome(plan.with_attempt(), f"'{plan.next}' failed: {told(error)}.")
+            return _Outcome(plan.with_attempt(), f"'{plan.next}' failed: {describe_error(error)}.")
 
     async def _is_approved(self, plan: CapabilityPlan, capability: Capability) -> bool:
         if self._approve is None:
@@ -270,5 +270,6 @@ def _check_json(value: object, what: str) -> int:
         return len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
-            f"{what[:1].upper()}{what[1:]} cannot be kept as JSON: {told(error)}.", hint="Use plain values."
+            f"{what[:1].upper()}{what[1:]} cannot be kept as JSON: {describe_error(error)}.",
+            hint="Use plain values.",
         ) from None

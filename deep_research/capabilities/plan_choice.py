@@ -13,7 +13,7 @@ from deep_research.capabilities.small_talk import small_talk
 from deep_research.errors import UnknownNameError, UsageError
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
+from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, ask_model, one_line
 
 MAX_OUTPUT_TOKENS = 800  # thoughts included
 MAX_DESCRIPTION_CHARS = 400
@@ -47,7 +47,7 @@ async def steps_by_model(
     request: str, capabilities: Mapping[str, Capability], model: LanguageModel
 ) -> tuple[str, ...]:
     """What the model chooses, without names that nobody offers; empty where it chooses nothing. Raises `ModelError`."""
-    answer, _ = await asked(
+    answer, _ = await ask_model(
         model, SYSTEM, MAX_OUTPUT_TOKENS, PlanAnswer, lambda room: _message(request, capabilities, room)
     )
     names = dict.fromkeys(name.strip() for name in answer.capabilities)

@@ -11,7 +11,7 @@ from deep_research.state import Claim, ClaimKind
 
 def has_answer(result: ResearchResult) -> bool:
     """Whether a run ended, or waits for its owner, so that nothing more comes by itself."""
-    return result.status.ended or result.state.is_waiting
+    return result.status.is_final or result.state.is_waiting
 
 
 def answer_content(result: ResearchResult) -> str:

@@ -15,7 +15,7 @@ from deep_research.conversation.saved_evidence import matching_sources, saved_so
 from deep_research.conversation.turn import Turn, given_turn, turn_of
 from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import LogDamagedError, RunNotFoundError, SearchError, StoreVersionError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.phases.gathering.handoff import GatheredSource
 from deep_research.state import DeepResearchState, Exchange, FirstLook, Mention, Resolution
 from deep_research.state.events import decode_log
@@ -55,7 +55,7 @@ class Conversation:
         rewritten = await rewrite(state, turns, models, self._tokens) if turns else None
         if rewritten is not None:
             resolution = Resolution(
-                asked=state.query,
+                user_message=state.query,
                 question=rewritten.question,
                 by="model",
                 why=rewritten.why,
@@ -66,7 +66,7 @@ class Conversation:
             reading = await asyncio.to_thread(read_follow_up, state.query, turns, mentions)
             why = "It points back to an earlier turn." if reading.points_back else "It stands by itself."
             resolution = Resolution(
-                asked=state.query, question=reading.question, is_resolved=reading.is_resolved, why=why
+                user_message=state.query, question=reading.question, is_resolved=reading.is_resolved, why=why
             )
         if not turns and resolution.is_resolved:
             return None
@@ -97,7 +97,7 @@ class Conversation:
         try:
             look = await self._look(question)
         except SearchError as error:  # the searches of the run say so
-            log.warning("no_look", error=told(error))
+            log.warning("no_look", error=describe_error(error))
             return ()
         return look.names if look is not None else ()
 
@@ -160,5 +160,5 @@ def _given_turns(history: Sequence[Exchange]) -> list[Turn]:
     turns: list[Turn] = []
     for exchange in history[-MAX_TURNS_BACK:]:
         turn = given_turn(exchange)
-        turns.append(turn.model_copy(update={"question": read_follow_up(turn.asked, turns).question}))
+        turns.append(turn.model_copy(update={"question": read_follow_up(turn.user_message, turns).question}))
     return turns

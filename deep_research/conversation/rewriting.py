@@ -10,8 +10,8 @@ from deep_research.budget.metered import RunModels
 from deep_research.conversation.turn import Turn
 from deep_research.conversation.turn_summary import summary_of
 from deep_research.errors import StopResearch, StoreError
-from deep_research.logs import get_log, told
-from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
+from deep_research.logs import describe_error, get_log
+from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, ask_model, one_line
 from deep_research.provenance.secret_filter import MAX_QUERY_CHARS, askable
 from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
@@ -49,13 +49,13 @@ async def rewrite(
         return None
     model = models.model(ModelRole.PLANNER, DeepResearchPhase.PLANNING)
     try:
-        answer, _ = await asked(
+        answer, _ = await ask_model(
             model, SYSTEM, MAX_OUTPUT_TOKENS, Rewritten, lambda room: _message(state, turns, tokens, room)
         )
     except (StoreError, StopResearch):
         raise
     except Exception as error:  # a provider may be anybody's, and the rule does as well
-        log.warning("not_rewritten", error=told(error))
+        log.warning("not_rewritten", error=describe_error(error))
         return None
     # What earlier answers say comes from pages: no address and no instruction of theirs becomes part of a question.
     own = " ".join([state.query, *(turn.question for turn in turns)])

@@ -14,12 +14,12 @@ MAX_REFERENCES = 200  # whose marks are taken out of an answer that is given
 
 
 class Turn(Record):
-    """A question with its answer. ``asked`` are the user's words, ``question`` what was researched: the same where it
-    stood by itself. ``answer`` is plain text without reference marks, empty where nothing was found; ``status`` is that
-    of the run, None for a turn that is none."""
+    """A question with its answer. ``user_message`` are the user's words, ``question`` what was researched: the same
+    where it stood by itself. ``answer`` is plain text without reference marks, empty where nothing was found;
+    ``status`` is that of the run, None for a turn that is none."""
 
     research_id: str = ""
-    asked: str
+    user_message: str
     question: str
     answer: str = ""
     status: RunStatus | None = None
@@ -30,7 +30,7 @@ def turn_of(state: DeepResearchState) -> Turn:
     """The turn that a run is."""
     return Turn(
         research_id=state.research_id,
-        asked=state.resolution.asked if state.resolution is not None else state.query,
+        user_message=state.resolution.user_message if state.resolution is not None else state.query,
         question=state.query,
         answer=_answer(state),
         status=state.status,
@@ -41,7 +41,7 @@ def turn_of(state: DeepResearchState) -> Turn:
 def given_turn(exchange: Exchange) -> Turn:
     """A turn that is no run of ours."""
     answer = _without_marks(exchange.answer, range(1, MAX_REFERENCES + 1))
-    return Turn(asked=exchange.question, question=exchange.question, answer=_cut(answer))
+    return Turn(user_message=exchange.question, question=exchange.question, answer=_cut(answer))
 
 
 def _answer(state: DeepResearchState) -> str:

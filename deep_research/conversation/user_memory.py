@@ -12,13 +12,13 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import DeepResearchError, StopResearch, StoreError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.memory import Memory, MemoryEntry, MemoryKind
 from deep_research.memory.base import storable
 from deep_research.memory.entry import GIVEN, MAX_TEXT_CHARACTERS
 from deep_research.models.base import MEMORY_LABEL
 from deep_research.phases.handoff import MemoryNote
-from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, asked, one_line
+from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, ask_model, one_line
 from deep_research.report.discoveries import Discovery, discoveries
 from deep_research.state import DeepResearchState, MemoryRef, ModelRole
 from deep_research.state.identity import normalised
@@ -82,7 +82,7 @@ class UserMemory:
         try:
             return tuple(map(_ref, await asyncio.to_thread(entries)))
         except DeepResearchError as error:
-            log.warning("not_loaded", error=told(error))
+            log.warning("not_loaded", error=describe_error(error))
             return ()
 
     async def texts(self, notes: Sequence[MemoryNote]) -> tuple[MemoryNote, ...]:
@@ -127,13 +127,13 @@ class UserMemory:
         notes = await asyncio.to_thread(self._memory.list, user, kinds=GIVEN, limit=MAX_NOTES)
         model = models.model(ModelRole.MEMORY, state.phase)
         try:
-            answer, _ = await asked(
+            answer, _ = await ask_model(
                 model, SYSTEM, MAX_OUTPUT_TOKENS, Notes, lambda room: _message(words, notes, room)
             )
         except (StoreError, StopResearch):
             raise
         except Exception as error:  # a provider may be anybody's, and the run is done
-            log.warning("nothing_learned", error=told(error))
+            log.warning("nothing_learned", error=describe_error(error))
             return []
         own = [entry for entry in notes if entry.run_id == state.research_id]  # of a run that was killed here
         noted = {normalised(entry.text) for entry in notes if entry not in own}
@@ -195,7 +195,7 @@ def _episode(state: DeepResearchState, discovery: Discovery, number: int, clock:
 
 def _own_words(state: DeepResearchState) -> str:
     """What the user wrote: the question, and what they said while the run went. Never what a page says."""
-    question = state.resolution.asked if state.resolution is not None else state.query
+    question = state.resolution.user_message if state.resolution is not None else state.query
     steering = [guidance.text for guidance in state.guidance if guidance.origin in (STEERED, ANSWERED)]
     return "\n".join([question, *steering])
 

@@ -4,15 +4,15 @@ from deep_research.logs.log import FORMATS, LEVELS, Log, bind, configure, get_lo
 from deep_research.logs.redaction import (
     blotted,
     blotted_bytes,
+    describe_error,
     holds_secret,
-    kept,
     masked,
     masked_value,
     placeless,
     redact,
     redact_value,
     register_secret,
-    told,
+    safe_name,
 )
 from deep_research.secret_values import MASK, cut, encodings
 
@@ -26,15 +26,15 @@ __all__ = [
     "blotted_bytes",
     "configure",
     "cut",
+    "describe_error",
     "encodings",
     "get_log",
     "holds_secret",
-    "kept",
     "masked",
     "masked_value",
     "placeless",
     "redact",
     "redact_value",
     "register_secret",
-    "told",
+    "safe_name",
 ]

@@ -108,7 +108,7 @@ def redact(text: str) -> str:
     return _shapeless(secret_values.secrets().hide(text))
 
 
-def kept(text: str) -> str:
+def safe_name(text: str) -> str:
     """A name, fit to be stored: as `masked`, and without what looks like a key."""
     return _shapeless(masked(text))
 
@@ -132,7 +132,7 @@ def _last_name(match: re.Match[str]) -> str:
     return match[0].replace(match["path"], f"…/{path.rpartition('/')[2]}")
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What others raised, fit to be stored and shown: its type and text on one line, without secrets."""
     try:
         text = str(error)

@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import DeepResearchError, QuotaError, RunBusyError, UsageError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.mcp_server.progress_notes import RunNews, send_notes
 from deep_research.mcp_server.run_access import ReportProgress
 from deep_research.research.operations import Right
@@ -147,7 +147,7 @@ class BackgroundRuns:
         self._runs.discard(run)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, UsageError):  # of which its caller is told
-            log.warning("run_failed", run=run.research_id, error=told(error))
+            log.warning("run_failed", run=run.research_id, error=describe_error(error))
 
     async def _start(self, run: BackgroundRun, question: str, options: Mapping[str, Any]) -> None:
         async with aclosing(self.engine.stream(question, **options)) as events:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from deep_research.errors import DeepResearchError, RunNotFoundError
-from deep_research.logs import get_log, placeless, redact, told
+from deep_research.logs import describe_error, get_log, placeless, redact
 from deep_research.presentation import phrases
 
 MAX_LINE_CHARACTERS = 1_000
@@ -21,7 +21,7 @@ def error_line(error: Exception) -> str:
     elif isinstance(error, ValidationError):
         words = f"{_faults(error)} See the tool's input schema."
     else:
-        log.error("call_failed", error=told(error), exc_info=error)
+        log.error("call_failed", error=describe_error(error), exc_info=error)
         words = f"Unexpected {type(error).__name__}. This is a fault of deep-research; its log on stderr says more."
     return phrases.line(placeless(redact(words)))[:MAX_LINE_CHARACTERS]
 
@@ -29,6 +29,6 @@ def error_line(error: Exception) -> str:
 def _faults(error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_input=False, include_context=False)[:MAX_FAULTS]
     return " ".join(
-        phrases.ended(f"{'.'.join(map(str, fault['loc'])) or 'The arguments'}: {fault['msg']}")
+        phrases.with_full_stop(f"{'.'.join(map(str, fault['loc'])) or 'The arguments'}: {fault['msg']}")
         for fault in faults
     )

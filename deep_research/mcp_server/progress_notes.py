@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.mcp_server.run_access import ReportProgress
 from deep_research.presentation import phrases
 from deep_research.presentation.event_text import in_words
@@ -55,7 +55,7 @@ async def send_notes(research_id: str, news: RunNews, report: ReportProgress) ->
         try:
             await report(number, message)
         except Exception as error:
-            log.debug("progress_failed", error=told(error))  # the client is gone; the run is not
+            log.debug("progress_failed", error=describe_error(error))  # the client is gone; the run is not
             return
 
 

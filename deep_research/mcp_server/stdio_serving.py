@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.mcp_server.background_runs import BackgroundRuns
 from deep_research.mcp_server.protocol_server import protocol_server
 from deep_research.mcp_server.research_tools import Tools
@@ -58,7 +58,7 @@ async def _park(runs: BackgroundRuns) -> None:
         parked = await runs.engine.adrain(DRAIN_SECONDS)
         log.info("drained", parked=parked)
     except Exception as error:
-        log.error("drain_failed", error=told(error))
+        log.error("drain_failed", error=describe_error(error))
     await runs.wait_for_all(DRAIN_SECONDS)
 
 

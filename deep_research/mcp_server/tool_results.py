@@ -190,7 +190,7 @@ class StatusOfRun(ListedRun):
     def words(self) -> str:
         lines = [f"Run {self.research_id} is {self.status} ({self.phase}, iteration {self.iteration})."]
         if self.message and self.parked is None:
-            lines.append(phrases.ended(self.message))
+            lines.append(phrases.with_full_stop(self.message))
         if self.budget:
             caps = ", ".join(f"{name} {cap:g}" for name, cap in self.budget.items())
             lines.append(f"Caps: {caps}.")
@@ -250,7 +250,7 @@ class Report(BaseModel):
         if self.parked is not None:
             lines.append(self.parked.words)
         elif self.message:
-            lines.append(phrases.ended(self.message))
+            lines.append(phrases.with_full_stop(self.message))
         if self.report is not None:
             lines += [self.report.note] if self.report.note else []
             lines += ["", self.report.text]

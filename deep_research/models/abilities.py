@@ -54,7 +54,7 @@ class Abilities:
         with self._gate:
             return rung in self._worked.get(model, ())
 
-    def known(self) -> dict[str, dict[str, bool]]:
+    def known_abilities(self) -> dict[str, dict[str, bool]]:
         """For each model the rungs that were tried, and whether they can be used."""
         with self._gate:
             models = sorted({*self._failed, *self._worked})

@@ -125,7 +125,7 @@ class AnthropicMessages(ModelProvider):
                     self._read(await whole(body, model=self.name), heard)
         except ModelError as error:
             if (usage := heard.usage()) is not None:
-                error.data |= {"usage": usage.model_dump(), "maybe_billed": not usage.known}
+                error.data |= {"usage": usage.model_dump(), "maybe_billed": not usage.is_known}
             raise self._optional.learned(error, optional | request, call) from None
         return heard.reply()
 

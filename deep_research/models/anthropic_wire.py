@@ -129,7 +129,7 @@ class AnswerStream:
         self, model: str, form: Form | None = None, on_text: OnText | None = None, *, tools: bool = False
     ) -> None:
         self._name = model
-        self._tool = named(form) if form is not None and form.by == "tool" else None
+        self._tool = form_name(form) if form is not None and form.by == "tool" else None
         self._on_text = on_text
         self._turn = TurnBlocks(model) if tools else None
         self._blocks: dict[Any, Mapping[str, Any]] = {}
@@ -201,7 +201,7 @@ class AnswerStream:
         return Reply(
             text=self._text(),
             stop=self._stop or StopReason.INCOMPLETE,
-            usage=self.usage() or TokenUsage(known=False),
+            usage=self.usage() or TokenUsage(is_known=False),
             model=self._model,
             request_id=self.request_id,
             calls=self._turn.calls() if self._turn else (),
@@ -264,7 +264,7 @@ class AnswerStream:
         return "".join(str(self._pieces[index]) for index in self._blocks if self._is_text(index))
 
 
-def named(form: Form) -> str:
+def form_name(form: Form) -> str:
     """The name of a form as the service takes names of tools."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", form.name)[:64]
 
@@ -288,6 +288,6 @@ def _marked_blocks(message: Message) -> list[tuple[dict[str, Any], bool]]:
 
 def _forced(form: Form, strict: Mapping[str, Any]) -> dict[str, Any]:
     described = {"description": form.description} if form.description else {}
-    tool = {"name": named(form), "input_schema": form.json_schema, **described, **strict}
-    choice = {"type": "tool", "name": named(form), "disable_parallel_tool_use": True}
+    tool = {"name": form_name(form), "input_schema": form.json_schema, **described, **strict}
+    choice = {"type": "tool", "name": form_name(form), "disable_parallel_tool_use": True}
     return {"tools": [tool], "tool_choice": choice}

@@ -83,12 +83,12 @@ class _Bounded:
             raise
         finally:
             if not over:
-                await self._ended(sent)
+                await self._close(sent)
 
     async def aclose(self) -> None:
         await self._sent.aclose()
 
-    async def _ended(self, sent: AsyncIterator[bytes]) -> None:
+    async def _close(self, sent: AsyncIterator[bytes]) -> None:
         """Ends a stream of which not all was read. Each of the generators that a stack reads through ends when the one
         below it does, and none closes it: closed from above they would be left to the garbage collection, which may come
         when their loop is gone. Below all of them is a connection: once it is closed, what is read from it is what had

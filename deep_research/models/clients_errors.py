@@ -122,7 +122,7 @@ def refused(
         request_id=request_id,
         window=error_body.window,
     )
-    if usage is not None and usage.known:
+    if usage is not None and usage.is_known:
         error.data |= {"usage": usage.model_dump(), "maybe_billed": False}
     return error
 

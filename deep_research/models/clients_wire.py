@@ -260,9 +260,9 @@ def usage_from(
     from_cache = number(cached) + number(written)
     return TokenUsage(
         input=number(prompt) + (from_cache if from_cache > number(prompt) else 0),
-        cached=number(cached),
-        written=number(written),
+        cache_read=number(cached),
+        cache_write=number(written),
         output=number(answer),
         reasoning=number(reasoning),
-        known=settled and bool(number(prompt)) and count(answer) is not None,
+        is_known=settled and bool(number(prompt)) and count(answer) is not None,
     )

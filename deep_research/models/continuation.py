@@ -19,7 +19,7 @@ def going_on(call: ModelCall, so_far: str) -> ModelCall:
     return call.model_copy(update={"messages": (*call.messages, *turns)})
 
 
-def joined(so_far: str, more: str) -> str:
+def join_texts(so_far: str, more: str) -> str:
     """What came before a cut with what came after it: without what is said twice at the seam, or the second alone if
     it begins anew."""
     if not so_far:

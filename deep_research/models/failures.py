@@ -125,7 +125,7 @@ def failure(
         status=status,
         reason=_short(code),
         retry_after=retry_after,
-        usage=(usage or TokenUsage(known=not maybe_billed)).model_dump(),
+        usage=(usage or TokenUsage(is_known=not maybe_billed)).model_dump(),
         maybe_billed=maybe_billed,
         request_id=_short(request_id) if request_id else None,
         **({} if window is None else {"window": window}),
@@ -139,8 +139,8 @@ def usage_of(error: ModelError) -> TokenUsage:
     try:
         usage = TokenUsage.model_validate(told) if told else TokenUsage()
     except ValidationError:  # a provider of someone else's wrote it
-        return TokenUsage(known=False)
-    return usage.model_copy(update={"known": usage.known and not maybe_billed})
+        return TokenUsage(is_known=False)
+    return usage.model_copy(update={"is_known": usage.is_known and not maybe_billed})
 
 
 def from_status(

@@ -104,7 +104,7 @@ class Chain:
         data = dict(telling.data) | {
             "usage": usage.model_dump(),
             "requests": requests,
-            "maybe_billed": not usage.known,
+            "maybe_billed": not usage.is_known,
         }
         raise ModelError(telling.problem, hint=telling.hint, **data)
 

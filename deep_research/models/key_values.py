@@ -42,11 +42,11 @@ def instructions(answer: type[BaseModel]) -> str:
         sort = _shape(field)
         if sort.model is not None:
             inner.append(f"[{name}]")
-            inner += [f"{n}: {wanted(f)}" for n, f in sort.model.model_fields.items()]
+            inner += [f"{n}: {describe_field(f)}" for n, f in sort.model.model_fields.items()]
         elif sort.many:
-            told.append(f"{name}: {wanted(field)} (write one such line for each)")
+            told.append(f"{name}: {describe_field(field)} (write one such line for each)")
         else:
-            told.append(f"{name}: {wanted(field)}")
+            told.append(f"{name}: {describe_field(field)}")
     if inner:
         told.append("After these, one block for each item, opened by its name in brackets:")
         told += inner
@@ -97,13 +97,15 @@ def _collected(text: str, answer: type[BaseModel]) -> dict[str, Any]:
 
 def _block_of(line: str, shapes: dict[str, _Shape]) -> str | None:
     match = _BLOCK.match(line[:200])
-    return _named(match.group(1), {n for n, s in shapes.items() if s.model is not None}) if match else None
+    return (
+        _field_name(match.group(1), {n for n, s in shapes.items() if s.model is not None}) if match else None
+    )
 
 
 def _field_of(line: str, known: dict[str, _Shape]) -> tuple[str, str] | None:
     """The field that a line gives, with its value. Other words before a colon are part of some text."""
     match = _FIELD.match(line[:200])
-    name = _named(match.group(1), known) if match else None
+    name = _field_name(match.group(1), known) if match else None
     return (name, _plain(line[match.start(2) :])) if match and name is not None else None
 
 
@@ -136,7 +138,7 @@ def _plain(value: str) -> str:
     return value
 
 
-def _named(name: str, known: Any) -> str | None:
+def _field_name(name: str, known: Any) -> str | None:
     wanted = re.sub(r"[\s-]+", "_", name.strip(" _").lower())
     return next((field for field in known if field.lower() == wanted), None)
 
@@ -156,7 +158,7 @@ def _without_blanks(value: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def wanted(field: FieldInfo) -> str:
+def describe_field(field: FieldInfo) -> str:
     """What belongs there, in a few words."""
     kind = bare(field.annotation)
     if get_origin(kind) in MANY:

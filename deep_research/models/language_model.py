@@ -12,7 +12,7 @@ from deep_research.errors import ModelError, WindowError
 from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
-from deep_research.models.continuation import WORTH, going_on, joined
+from deep_research.models.continuation import WORTH, going_on, join_texts
 from deep_research.models.failures import Verdict, failure, limits_of
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
@@ -202,7 +202,7 @@ class SingleModel:
                 self.provider, asked, tries, pieces, usable=_is_worth_keeping
             )
             if so_far and reply.stop is not StopReason.REFUSAL:
-                reply = reply.model_copy(update={"text": joined(so_far, reply.text)})
+                reply = reply.model_copy(update={"text": join_texts(so_far, reply.text)})
             blank = not reply.text.strip()
             if reply.stop is StopReason.INCOMPLETE:
                 tries.partial.append(reply)

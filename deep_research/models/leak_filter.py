@@ -36,12 +36,12 @@ _NAMED = regex(
 @dataclass(frozen=True, slots=True)
 class Echoes:
     """``ours`` are instructions, ``owners`` those of the run's owner, ``mark`` that of the fences. What stands in
-    ``shown`` as well, the rest of the prompt, was there to be used."""
+    ``prompt`` as well, the rest of the prompt, was there to be used."""
 
     ours: str = ""
     owners: str = ""
     mark: str = ""
-    shown: str = ""
+    prompt: str = ""
     _rows: Mapping[int, frozenset[tuple[str, ...]]] = field(init=False, compare=False)
     _secrets: tuple[str, ...] = field(init=False, compare=False)
 
@@ -52,7 +52,7 @@ class Echoes:
         if length >= SHORTEST:
             rows[length] = rows.get(length, frozenset()) | _rows(instructions, length)
         secrets = [self.mark] if self.mark else []
-        secrets += [s for s in _secrets(self.owners) if s not in self.shown]
+        secrets += [s for s in _secrets(self.owners) if s not in self.prompt]
         object.__setattr__(self, "_rows", rows)
         object.__setattr__(self, "_secrets", tuple(secrets))
 
@@ -82,10 +82,10 @@ class Echoes:
             for at, row in enumerate(_in_rows(words, length)):
                 if row in rows and not self._was_shown(row):
                     found.append((places[at].start(), places[at + length - 1].end()))
-        return _joined(found)
+        return _merge_spans(found)
 
     def _was_shown(self, row: tuple[str, ...]) -> bool:
-        return row in _rows(self.shown, len(row))
+        return row in _rows(self.prompt, len(row))
 
 
 class Stream:
@@ -144,7 +144,7 @@ def _secrets(text: str) -> list[str]:
     return list(dict.fromkeys((*looks, *(word for word in named if any(c.isdigit() for c in word)))))
 
 
-def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     made: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if made and start <= made[-1][1] + 1:

@@ -11,7 +11,7 @@ from pathlib import Path
 from deep_research.calls import contained
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.models.abilities import Abilities
 from deep_research.models.base import ModelProvider
 from deep_research.models.fallback import Chain, OnFallback
@@ -60,7 +60,7 @@ class ModelPool:
     common: Shared = field(default_factory=shared)
     persistence: Persistence = field(default_factory=Persistence)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _made: dict[str, ModelProvider] = field(default_factory=dict)
+    _providers: dict[str, ModelProvider] = field(default_factory=dict)
     _probes: Probes | None = None
     _windows: Windows | None = None
 
@@ -82,11 +82,11 @@ class ModelPool:
     def provider(self, model: Named) -> ModelProvider:
         """The one provider of that name. Raises `UnknownNameError`, `ConfigurationError`."""
         if not isinstance(model, str):
-            return self._kept(f"{model.name} {id(model)}", model)
+            return self._cached(f"{model.name} {id(model)}", model)
         name = model.strip()
         with self._lock:
-            known = self._made.get(name)
-        return known or self._kept(name, make_model_provider(name))
+            known = self._providers.get(name)
+        return known or self._cached(name, make_model_provider(name))
 
     def profile(self, model: Named) -> Profile:
         return self.profile_of(self.provider(model))
@@ -113,13 +113,13 @@ class ModelPool:
     async def aclose(self) -> None:
         """Closes what the running loop has open."""
         with self._lock:
-            made = list(self._made.values())
+            made = list(self._providers.values())
         for provider in made:
             try:
                 with contained():
                     await provider.aclose()
             except Exception as error:  # of someone's own: a connection is no reason to lose a run
-                log.warning("provider_close_failed", provider=provider.name, error=told(error))
+                log.warning("provider_close_failed", provider=provider.name, error=describe_error(error))
 
     def _single(self, model: Named, persistence: Persistence) -> SingleModel:
         provider = self.provider(model)
@@ -148,11 +148,11 @@ class ModelPool:
         )
         return of_model, of_service
 
-    def _kept(self, name: str, made: ModelProvider) -> ModelProvider:
+    def _cached(self, name: str, made: ModelProvider) -> ModelProvider:
         with self._lock:
-            known = self._made.get(name)
+            known = self._providers.get(name)
             if known is None:
-                known = self._made[name] = self._recorded(made) if self.record else made
+                known = self._providers[name] = self._recorded(made) if self.record else made
             return known
 
     def _recorded(self, made: ModelProvider) -> ModelProvider:

@@ -32,7 +32,7 @@ from deep_research.models.openai_base import (
     OWN_URL,
     URL_VARIABLE,
     OpenAIService,
-    named,
+    form_header,
     request_id,
     usage_of,
 )
@@ -131,7 +131,7 @@ class OpenAIResponses(OpenAIService):
         elif error or data.get("status") == "failed":
             status = 200 if text(error.get("code")) in _PASSING else 400
             raise refused(status, error, model=self.name, request_id=request_id(body), usage=usage)
-        said, is_refused = _said(data, is_form=not call.tools)
+        said, is_refused = _answer_text(data, is_form=not call.tools)
         output = records(data.get("output")) if call.tools else []
         return Reply(
             text=said,
@@ -167,14 +167,14 @@ class OpenAIResponses(OpenAIService):
         return Reply(
             text=str(pieces),
             stop=StopReason.INCOMPLETE,
-            usage=TokenUsage(known=False),
+            usage=TokenUsage(is_known=False),
             model=model,
             request_id=request_id(body),
         )
 
 
 def _formed(form: Form) -> dict[str, Any]:
-    name = named(form)
+    name = form_header(form)
     if form.by == "schema":
         return {"text": {"format": {"type": "json_schema", "schema": form.json_schema} | name}}
     return {
@@ -212,7 +212,7 @@ def _stop(data: Mapping[str, Any]) -> StopReason:
     return _REASONS.get(reason, StopReason.INCOMPLETE)
 
 
-def _said(data: Mapping[str, Any], *, is_form: bool) -> tuple[str, bool]:
+def _answer_text(data: Mapping[str, Any], *, is_form: bool) -> tuple[str, bool]:
     """All text, or where a form was asked for the arguments of the first function that was called; and whether any of it
     is a refusal."""
     parts: list[str] = []

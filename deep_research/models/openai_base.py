@@ -192,7 +192,7 @@ def _unheard(_piece: str) -> None:
     """Nobody listens to a stream that was not asked for."""
 
 
-def named(form: Form) -> dict[str, Any]:
+def form_header(form: Form) -> dict[str, Any]:
     """What says which form it is, with its name as OpenAI takes names."""
     name = {"name": re.sub(r"[^a-zA-Z0-9_-]", "_", form.name)[:64], "strict": True}
     return name | ({"description": form.description} if form.description else {})

@@ -33,7 +33,7 @@ from deep_research.models.openai_base import (
     OWN_URL,
     URL_VARIABLE,
     OpenAIService,
-    named,
+    form_header,
     request_id,
     usage_of,
 )
@@ -117,7 +117,7 @@ class OpenAIChat(OpenAIService):
 
     def _reply(self, data: Any, body: Body, call: ModelCall) -> Reply:
         heard = _Heard(self.name)
-        heard.take(self._checked(data, body), "message")
+        heard.take(self._check_ending(data, body), "message")
         if not heard.begun:
             raise malformed("the answer has no choice", model=self.name, request_id=request_id(body))
         heard.is_over = True
@@ -128,11 +128,11 @@ class OpenAIChat(OpenAIService):
         async with aclosing(events(body, model=self.name, silence=silence)) as stream:
             async for chunk in stream:
                 heard.is_over = chunk == DONE
-                for piece in heard.take(self._checked(chunk, body, begun=heard.begun), "delta"):
+                for piece in heard.take(self._check_ending(chunk, body, begun=heard.begun), "delta"):
                     on_text(piece)
         return heard.reply(request_id(body))
 
-    def _checked(self, came: Any, body: Body, *, begun: bool = False) -> Mapping[str, Any]:
+    def _check_ending(self, came: Any, body: Body, *, begun: bool = False) -> Mapping[str, Any]:
         """The data, unless it is an error: routers send those of the services behind them with status 200, and in the
         middle of answers too, where a status that costs nothing elsewhere has cost what came before."""
         data = record(came) or next(iter(records(came)), {})
@@ -145,7 +145,7 @@ class OpenAIChat(OpenAIService):
             status = code if isinstance(code, int) and 400 <= code < 600 else 200
             usage = _usage(data)
             failed = refused(status, error, model=self.name, request_id=request_id(body), usage=usage)
-            if begun and not usage.known:
+            if begun and not usage.is_known:
                 failed.data |= {"usage": usage.model_dump(), "maybe_billed": True}
             raise failed
         return data
@@ -160,14 +160,14 @@ class _Heard:
         self._words, self._arguments = AnswerText(model), AnswerText(model)
         self._finish = ""
         self._is_refused = False
-        self._usage = TokenUsage(known=False)
+        self._usage = TokenUsage(is_known=False)
         self._model = ""
 
     def take(self, data: Mapping[str, Any], field: str) -> list[str]:
         """Takes in a completion, whose words are in a ``message``, or a chunk (``delta``); the words that are new."""
         self._model = text(data.get("model")) or self._model
         usage = _usage(data)
-        self._usage = usage if usage.known else self._usage
+        self._usage = usage if usage.is_known else self._usage
         choice = next(iter(records(data.get("choices"))), None)
         if choice is None:
             return []
@@ -191,14 +191,14 @@ class _Heard:
             text=whole_characters(str(self._arguments or self._words)),
             stop=StopReason.REFUSAL if self._is_refused else stop,
             # What was said before the end is a floor.
-            usage=self._usage.model_copy(update={"known": self._usage.known and bool(ended)}),
+            usage=self._usage.model_copy(update={"is_known": self._usage.is_known and bool(ended)}),
             model=self._model,
             request_id=request_id,
         )
 
 
 def _formed(form: Form) -> dict[str, Any]:
-    name = named(form)
+    name = form_header(form)
     if form.by == "schema":
         return {
             "response_format": {"type": "json_schema", "json_schema": name | {"schema": form.json_schema}}

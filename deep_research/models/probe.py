@@ -73,7 +73,7 @@ class Probes:
         self._asked: set[str] = set()
         self._known: dict[str, Probed] | None = None
 
-    def known(self) -> dict[str, Probed]:
+    def known_probe(self) -> dict[str, Probed]:
         """Returns what is remembered of the models that were asked what they can do, by model."""
         return {name: found for name, found in self._all().items() if found.was_probed}
 
@@ -105,7 +105,7 @@ class Probes:
     ) -> None:
         """Asks the model, unless it was asked before. Raises `ModelError` when it cannot be reached or refuses to
         work: whatever else is asked of it would end in the same way."""
-        known = self.known()
+        known = self.known_probe()
         with self._lock:
             if provider.identity in known or provider.identity in self._asked:
                 return
@@ -208,8 +208,8 @@ async def probe(
     return Probed(
         name=provider.identity,
         at=datetime.now(UTC),
-        rungs=abilities.known().get(provider.identity, {}),
-        usage=tries.usage.known,
+        rungs=abilities.known_abilities().get(provider.identity, {}),
+        usage=tries.usage.is_known,
         seconds=round(loop_time() - began, 3),
         error=error,
     )

@@ -31,8 +31,8 @@ class Price(Record):
 
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(ge=0, allow_inf_nan=False)
-    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    written: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     long: int | None = Field(default=None, ge=1)
     beyond: Price | None = None
 
@@ -40,11 +40,14 @@ class Price(Record):
         if self.beyond is not None and self.long is not None and usage.input > self.long:
             return self.beyond.of(usage)
         # Services have been seen to count what was cached on top of the input.
-        plain = max(0, usage.input - usage.cached - usage.written)
-        cached = self.input if self.cached is None else self.cached
-        written = self.input if self.written is None else self.written
+        plain = max(0, usage.input - usage.cache_read - usage.cache_write)
+        cached = self.input if self.cache_read is None else self.cache_read
+        written = self.input if self.cache_write is None else self.cache_write
         cost = (
-            plain * self.input + usage.cached * cached + usage.written * written + usage.output * self.output
+            plain * self.input
+            + usage.cache_read * cached
+            + usage.cache_write * written
+            + usage.output * self.output
         )
         return cost / _MILLION
 
@@ -52,7 +55,7 @@ class Price(Record):
         """What a request can cost at most."""
         if self.beyond is not None and self.long is not None and input_tokens > self.long:
             return self.beyond.most(input_tokens, output_tokens)
-        dearest = max(self.input, self.written or 0.0, self.cached or 0.0)
+        dearest = max(self.input, self.cache_write or 0.0, self.cache_read or 0.0)
         return (input_tokens * dearest + output_tokens * self.output) / _MILLION
 
 

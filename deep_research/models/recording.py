@@ -50,7 +50,7 @@ class Recorder(Wrapped):
         try:
             reply = await self.inner.send(call, on_text)
         except ModelError as error:
-            await asyncio.to_thread(self._write, self._line(call, error=_told(error)))
+            await asyncio.to_thread(self._write, self._line(call, error=_error_record(error)))
             raise
         await asyncio.to_thread(self._write, self._line(call, reply=reply.model_dump(mode="json")))
         return reply
@@ -173,7 +173,7 @@ def _lines(path: Path) -> list[Any]:
         raise ConfigurationError(f"The record {path.name} is not a file of JSON lines.") from None
 
 
-def _told(error: ModelError) -> dict[str, Any]:
+def _error_record(error: ModelError) -> dict[str, Any]:
     return {"problem": redact(error.problem), "hint": redact(error.hint), "data": error.data}
 
 

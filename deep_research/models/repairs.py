@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from deep_research.models.base import Message, ModelCall
 from deep_research.models.coercion import coerced, field_at
-from deep_research.models.key_values import wanted
+from deep_research.models.key_values import describe_field
 from deep_research.models.object_parser import (
     PartialObject,
     Unreadable,
@@ -52,7 +52,7 @@ def faults(value: Mapping[str, Any], answer: type[BaseModel]) -> dict[Path, str]
         for item in error.errors(include_url=False, include_input=False, include_context=False):
             path = _reaching(value, item["loc"])
             field = field_at(answer, path)
-            needed = f" Needed: {wanted(field)}" if field is not None else ""
+            needed = f" Needed: {describe_field(field)}" if field is not None else ""
             found.setdefault(path, f"{item['msg']}.{needed}")
         return found
     except Exception as error:  # a type's own validators may stumble over anything
@@ -69,7 +69,7 @@ def asking(call: ModelCall, draft: PartialObject, wrong: Mapping[Path, str]) -> 
         f' a key, written as above, with its right value, such as {{"{_dotted(named[0][0])}": ...}}. Leave out the'
         " places for which you have none."
     )
-    return _small(call, _shown(draft.value, [path for path, _ in named]), instruction, form=False)
+    return _small(call, _wrong_items(draft.value, [path for path, _ in named]), instruction, form=False)
 
 
 def asking_again(call: ModelCall, text: str, problem: str) -> ModelCall:
@@ -122,7 +122,7 @@ def mended(draft: PartialObject, wrong: Mapping[Path, str], text: str, answer: t
     return with_what_fits(value, answer)
 
 
-def joined(draft: PartialObject, text: str, answer: type[_T]) -> _T:
+def join_drafts(draft: PartialObject, text: str, answer: type[_T]) -> _T:
     """The draft with the rest of it. Raises `Unreadable`."""
     rest = read_draft(text, answer) or read_draft(text, answer, cut=True)
     value = dict(draft.value)
@@ -171,7 +171,7 @@ def _small(call: ModelCall, said: str, instruction: str, *, form: bool) -> Model
     )
 
 
-def _shown(value: Mapping[str, Any], paths: Sequence[Path]) -> str:
+def _wrong_items(value: Mapping[str, Any], paths: Sequence[Path]) -> str:
     """The items that are wrong, by their places; of a whole that is, its beginning."""
     shown: dict[str, Any] = {}
     for path in paths:

@@ -20,7 +20,7 @@ from tenacity.stop import stop_base
 from deep_research.calls import TEXT_UNIT_CHARS, contained, first, off_loop
 from deep_research.errors import DeepResearchError, ModelError, StopResearch, bounded_line
 from deep_research.limits import Gate
-from deep_research.logs import cut, told
+from deep_research.logs import cut, describe_error
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole
 from deep_research.models.failures import LONGEST_WAIT, Verdict, failure
@@ -155,7 +155,7 @@ class Persistence:
                 lambda e: _may_help(e) and not (isinstance(e, ModelError) and in_vain(e))
             ),
             sleep=self.sleep,
-            before_sleep=self._told,
+            before_sleep=self._report_wait,
             reraise=True,
         )
         try:
@@ -194,9 +194,9 @@ class Persistence:
             sent = tries.clock()
             try:
                 seconds = max(SHORTEST, min(tries.each, tries.seconds))
-                outcome = await _sent(provider, reserved.call if reserved else call, seconds, pieces)
+                outcome = await _send_once(provider, reserved.call if reserved else call, seconds, pieces)
             except BaseException:  # cancelled, most often
-                tries.usage += TokenUsage(known=False)
+                tries.usage += TokenUsage(is_known=False)
                 if self.book:
                     self.book.lose(reserved)
                 raise
@@ -206,7 +206,7 @@ class Persistence:
             tries.usage += outcome.usage
             return outcome
         tries.usage += usage_of(outcome)
-        asked = _asked(outcome)
+        asked = _retry_after_seconds(outcome)
         if asked and asked <= LONGEST_WAIT:
             for gate in self.gates[-1:]:  # the service's: it would tell all others the same
                 gate.pause(asked)
@@ -214,19 +214,19 @@ class Persistence:
 
     def _wait(self, tries: Tries, state: RetryCallState) -> float:
         """What the service asks for, else twice as long each time; and a little more by chance."""
-        asked = _asked(state.outcome.exception() if state.outcome else None)
+        asked = _retry_after_seconds(state.outcome.exception() if state.outcome else None)
         if asked is None:
             backoff = min(LONGEST_BACKOFF, FIRST_WAIT * 2.0 ** (state.attempt_number - 1))
             return min(backoff, max(0.0, tries.seconds) * BACKOFF) * (1.0 - 0.25 * self.chance())
         return asked + JITTER * self.chance() * min(1.0, asked)
 
-    def _told(self, state: RetryCallState) -> None:
+    def _report_wait(self, state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         if self.on_wait and isinstance(error, ModelError) and state.next_action:
             self.on_wait(state.next_action.sleep, error)
 
 
-async def _sent(
+async def _send_once(
     provider: ModelProvider, call: ModelCall, seconds: float, pieces: Pieces | None
 ) -> Reply | ModelError:
     """What came of one request, within its seconds. Anyone may write a provider, so anything may be raised in it."""
@@ -250,7 +250,7 @@ async def _sent(
             return error
         if isinstance(error, DeepResearchError | StopResearch):
             raise error from None
-        problem = f"the provider raised {told(error)}"
+        problem = f"the provider raised {describe_error(error)}"
     else:
         if isinstance(reply, Reply):
             return await _readable(reply)
@@ -279,7 +279,7 @@ def _may_help(error: BaseException) -> bool:
     )
 
 
-def _asked(error: BaseException | None) -> float | None:
+def _retry_after_seconds(error: BaseException | None) -> float | None:
     """Seconds that the service asks to wait."""
     asked = error.data.get("retry_after") if isinstance(error, ModelError) else None
     if isinstance(asked, int | float) and math.isfinite(asked) and asked >= 0:
@@ -314,7 +314,7 @@ def with_books(error: ModelError, tries: Tries) -> ModelError:
     data = dict(error.data) | {
         "usage": tries.usage.model_dump(),
         "requests": tries.requests,
-        "maybe_billed": not tries.usage.known,
+        "maybe_billed": not tries.usage.is_known,
     }
     return ModelError(error.problem, hint=error.hint, **data)
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.models import key_values, repairs
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
@@ -85,7 +85,7 @@ class _Ladder(Generic[_T]):
     abilities: Abilities
     most_output: int
     output: int | None = None
-    repaired: bool = False
+    was_repaired: bool = False
     problem: ModelError | None = None
     refused: list[Rung] = field(default_factory=list)
 
@@ -96,7 +96,7 @@ class _Ladder(Generic[_T]):
         except Exception as error:  # no service's schemas know every type; that says nothing of the model
             if rung not in (Rung.SCHEMA, Rung.TOOL):
                 raise
-            log.info("schema_not_made", provider=self.provider.name, error=told(error))
+            log.info("schema_not_made", provider=self.provider.name, error=describe_error(error))
             return None
         answered = False
         while self.tries.left > 0:
@@ -128,8 +128,8 @@ class _Ladder(Generic[_T]):
                 return found
             if reply.stop is StopReason.LENGTH:
                 shaped = self._larger(shaped, self.problem)
-            elif not self.repaired and self.tries.left > 0:
-                self.repaired = True
+            elif not self.was_repaired and self.tries.left > 0:
+                self.was_repaired = True
                 shaped = await _in_turn(reply.text, _repairing, shaped, reply, said, self.answer)
             else:
                 self.abilities.failed(self.provider.identity, rung)
@@ -147,8 +147,8 @@ class _Ladder(Generic[_T]):
         )
         text, failed = "", None
         needed = bool(wrong) or draft.cut is not None
-        if needed and not self.repaired and self.tries.left > 0 and self.tries.seconds > 0:
-            self.repaired = True
+        if needed and not self.was_repaired and self.tries.left > 0 and self.tries.seconds > 0:
+            self.was_repaired = True
             capped = reply.stop is not StopReason.END
             if draft.cut is not None:
                 call = await _in_turn(
@@ -163,7 +163,7 @@ class _Ladder(Generic[_T]):
                 failed = error
         try:
             if draft.cut is not None:
-                value = await _in_turn(said + text, repairs.joined, draft, text, self.answer)
+                value = await _in_turn(said + text, repairs.join_drafts, draft, text, self.answer)
             else:
                 value = await _in_turn(said + text, repairs.mended, draft, wrong, text, self.answer)
         except Unreadable as unreadable:

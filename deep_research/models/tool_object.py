@@ -42,7 +42,7 @@ class ToolObject:
 
     @classmethod
     def of(cls, tools: Sequence[ToolSpec]) -> ToolObject:
-        return _made(json.dumps([tool.model_dump() for tool in tools]))
+        return _build(json.dumps([tool.model_dump() for tool in tools]))
 
     @property
     def instructions(self) -> str:
@@ -89,7 +89,7 @@ class ToolObject:
 
 
 @lru_cache(maxsize=64)
-def _made(text: str) -> ToolObject:
+def _build(text: str) -> ToolObject:
     tools = tuple(ToolSpec.model_validate(item) for item in json.loads(text))
     fields: dict[str, dict[str, str]] = {}
     types: dict[str, Any] = {}

@@ -139,7 +139,7 @@ class ToolLadder:
             forms=self.forms,
         )
         message = tools.message(found.value, 1 + sum(len(m.calls) for m in call.messages))
-        message = message.model_copy(update={"calls": _checked(message.calls, call)})
+        message = message.model_copy(update={"calls": _check_calls(message.calls, call)})
         if message.calls or _is_end(found, tools):
             return Turn(message, found.reply, found.rung)
         is_cut = found.reply.stop is StopReason.LENGTH
@@ -162,20 +162,20 @@ class ToolLadder:
 
 def _message(reply: Reply, call: ModelCall, origin: str) -> Message:
     """A turn with each call under an id of its own. As its service gave it, it is kept only where that holds these."""
-    calls = _checked(reply.calls, call)
+    calls = _check_calls(reply.calls, call)
     native = reply.native
     if native is not None:
         size = len(json.dumps(native.blocks))
         is_same = tuple(made.id for made in calls) == tuple(given.id for given in reply.calls)
         is_read = not any(given.problem for given in reply.calls)
-        known = reply.usage.known and reply.usage.output
+        known = reply.usage.is_known and reply.usage.output
         native = native.model_copy(update={"origin": origin, "tokens": reply.usage.output if known else size})
         if not (is_same and is_read) or size > MAX_NATIVE_CHARS:
             native = None
     return Message(role="assistant", content=reply.text, calls=calls, native=native)
 
 
-def _checked(calls: Sequence[ToolCall], call: ModelCall) -> tuple[ToolCall, ...]:
+def _check_calls(calls: Sequence[ToolCall], call: ModelCall) -> tuple[ToolCall, ...]:
     """Calls with ids that nothing else in the conversation has, and with what is wrong with them."""
     names = [tool.name for tool in call.tools]
     seen = {given.id for message in call.messages for given in message.calls}
@@ -209,7 +209,7 @@ def _native_calls(call: ModelCall, origin: str) -> Iterator[ModelCall]:
     """The call with what its service reads as it stands, and then, should it be that what is refused, in words."""
     for reader in (origin, None):
         turns = _in_words(call.messages, reader, _plainly)
-        yield call.model_copy(update={"messages": _marked(turns)})
+        yield call.model_copy(update={"messages": _mark_stable(turns)})
         if not any(turn.native for turn in turns):
             return
 
@@ -218,10 +218,10 @@ def _as_object(call: ModelCall, tools: ToolObject) -> ModelCall:
     """What changes least, the tools, stands first."""
     system = f"{call.system}\n\n{tools.instructions}" if call.system else tools.instructions
     turns = _in_words(call.messages, None, tools.text)
-    return call.model_copy(update={"system": system, "messages": _marked(turns), "tools": ()})
+    return call.model_copy(update={"system": system, "messages": _mark_stable(turns), "tools": ()})
 
 
-def _marked(turns: Sequence[Message]) -> tuple[Message, ...]:
+def _mark_stable(turns: Sequence[Message]) -> tuple[Message, ...]:
     """A conversation only grows, so all of it will be repeated: each turn of the user may be an end of what is kept."""
     return tuple(turn.model_copy(update={"stable": turn.stable or turn.role == "user"}) for turn in turns)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from deep_research.calls import contained
 from deep_research.errors import ModelError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.models.base import ModelProvider
 from deep_research.models.failures import Verdict, limits_of
 from deep_research.models.probe import Probes
@@ -29,13 +29,13 @@ class Windows:
     own: Mapping[str, Profile]
     probes: Probes
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _asked: dict[str, tuple[int, int] | None] = field(default_factory=dict)
+    _windows: dict[str, tuple[int, int] | None] = field(default_factory=dict)
     _learned: dict[str, int] = field(default_factory=dict)
     _longest: dict[str, int] = field(default_factory=dict)
 
     def profile_of(self, provider: ModelProvider) -> Profile:
         with self._lock:
-            asked, learned = self._asked.get(provider.identity), self._learned.get(provider.identity)
+            asked, learned = self._windows.get(provider.identity), self._learned.get(provider.identity)
         profile = profile_of(provider.name, self.own, window=provider.window or asked)
         if learned is None and not names_window(provider.name, self.own):
             learned = self.probes.window(provider.identity)
@@ -61,7 +61,7 @@ class Windows:
         """Asks the server for the window of a model that nothing is known of, once. Returns True where the window has to
         be assumed all the same, since the server says nothing of it."""
         with self._lock:
-            known = self._asked.get(provider.identity, ...)
+            known = self._windows.get(provider.identity, ...)
         if provider.window is not None or names_window(provider.name, self.own) or not provider.tells_window:
             return False
         if known is ...:
@@ -70,10 +70,10 @@ class Windows:
                     with contained():
                         known = await provider.ask_window()
             except Exception as error:  # anyone may write a provider
-                log.info("window_not_told", provider=provider.name, error=told(error))
+                log.info("window_not_told", provider=provider.name, error=describe_error(error))
                 if not isinstance(error, ModelError) or error.verdict != Verdict.FATAL:
                     return False  # a server that is not there says nothing of itself, and may later
                 known = None
             with self._lock:
-                self._asked[provider.identity] = known
+                self._windows[provider.identity] = known
         return known is None and self.probes.window(provider.identity) is None

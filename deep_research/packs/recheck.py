@@ -14,7 +14,7 @@ from deep_research.state.events import ReportWritten
 MAX_SCORE_DIFFERENCE = 1e-6
 # Numbers and blocks are those of the report, which is rendered again; the id and the checker say what is compared at all.
 _COMPARED = frozenset(
-    {"id", "checker", "checked", "verdict", "score", "share", "reasons", "evidence", "numbers", "block"}
+    {"id", "checker", "code_verdict", "verdict", "score", "share", "reasons", "evidence", "numbers", "block"}
 )
 
 
@@ -100,8 +100,8 @@ def _judged(
 
 
 def _differences(was: Claim, claim: Claim) -> Iterator[str]:
-    if was.checked is not claim.checked:
-        yield f"was found {was.checked}, and is {claim.checked}"
+    if was.code_verdict is not claim.code_verdict:
+        yield f"was found {was.code_verdict}, and is {claim.code_verdict}"
     elif was.verdict is not claim.verdict:
         yield f"counts as {was.verdict}, and is {claim.verdict}"
     elif (

@@ -43,7 +43,7 @@ def _rendered(
     report: ev.ReportWritten, state: DeepResearchState, before: ev.Event, *, partial: bool
 ) -> ev.ReportWritten:
     """The event as the run recorded it after ``before``. ``state`` is the one that the report was written in."""
-    from deep_research.phases.synthesis.phase import written  # brings the rules of all languages along
+    from deep_research.phases.synthesis.phase import report_event  # brings the rules of all languages along
     from deep_research.supervisor.termination import made_partial
 
     if partial:
@@ -51,7 +51,7 @@ def _rendered(
         if whole is not None and whole.draft == report.draft:
             return whole
     draft = _draft_of(report, state, before, partial=partial)
-    return written(state, draft, report.claims, partial=partial)
+    return report_event(state, draft, report.claims, partial=partial)
 
 
 def _draft_of(
@@ -63,7 +63,7 @@ def _draft_of(
     draft = Draft(text=report.draft, writer=report.metadata.writer, repairs=report.repairs)
     if partial:
         return draft.model_copy(update={"writer": ExtractiveSynthesizer.name})
-    if isinstance(before, ev.ReportCompared) and not before.kept:
+    if isinstance(before, ev.ReportCompared) and not before.replaces_earlier:
         writer = state.report_metadata.writer if state.report_metadata else ""
         return draft.model_copy(update={"writer": writer, "repairs": state.repairs})
     if state.draft is None:  # code wrote it, and would write the same again
@@ -97,7 +97,7 @@ def _unfit(claim: Claim, own: Claim) -> Iterator[str]:
     """What of a claim goes against the rest of it, or against the references of the report."""
     from deep_research.report.judging import verdicts
 
-    allowed = verdicts(claim.checked, claim.judgement)
+    allowed = verdicts(claim.code_verdict, claim.judgement)
     if claim.verdict not in allowed:
         yield f"counts as {claim.verdict}, and was found {allowed[0]}"
     if claim.numbers != own.numbers:

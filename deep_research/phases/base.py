@@ -18,7 +18,7 @@ from deep_research.errors import (
     StopResearch,
     bounded_line,
 )
-from deep_research.logs import told
+from deep_research.logs import describe_error
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent, AgentSpec, Operation, bind
 from deep_research.phases.handoff import Handoff, MemoryNote, Proposal, QueryFilter
@@ -185,7 +185,7 @@ class Phase(ABC):
             ) from error
         except Exception as error:
             raise AgentError(
-                f"The {self.role} failed: {told(error)}",
+                f"The {self.role} failed: {describe_error(error)}",
                 hint="Fix the agent, then resume the run.",
                 role=self.role.value,
             ) from error

@@ -30,7 +30,7 @@ def to_keep(items: Sequence[SentItem]) -> tuple[SentItem, ...]:
     return tuple(i for i in items if level_of_size(i.current_tokens, i.original_tokens) in _KEPT)
 
 
-async def sent(
+async def usage_events(
     phase: DeepResearchPhase,
     sending: ContextUsage,
     originals: Callable[[], Mapping[str, Original]],

@@ -30,7 +30,7 @@ class SourceNames:
         """The names of the sources of a finding, each once."""
         return tuple(dict.fromkeys(self.names[i] for i in finding.source_ids if i in self.names))
 
-    def told(self, findings: Iterable[Finding]) -> list[str]:
+    def lines_of(self, findings: Iterable[Finding]) -> list[str]:
         """The lines of the sources of these findings, in the order of their names."""
         names = {name for finding in findings for name in self.of(finding)}
         return [f"{name}: {line}" for name, line in self.lines.items() if name in names]
@@ -81,13 +81,13 @@ def levels(findings: Iterable[Finding], names: Mapping[str, str]) -> str:
 def with_names(draft: str, names: Mapping[str, str]) -> str:
     """The draft as a model reads it: names in place of the ids that it was given."""
 
-    def written(match: re.Match[str]) -> str:
+    def replace_ids(match: re.Match[str]) -> str:
         labels = [names[each] for each in ids_in(match.group()) if each in names]
         return f" [{', '.join(labels)}]" if labels else ""
 
     pieces, here = [], 0
     for match in marks_in(draft):
-        pieces += [draft[here : match.start()], written(match)]
+        pieces += [draft[here : match.start()], replace_ids(match)]
         here = match.end()
     return "".join((*pieces, draft[here:]))
 

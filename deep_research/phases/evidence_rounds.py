@@ -130,8 +130,8 @@ class EvidenceRounds:
     _said_by: dict[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # of findings that were told of, by their ids
-    _shown: list[QuotePassage] = field(default_factory=list)
-    _counted: dict[str, int] = field(default_factory=dict)
+    _passages_shown: list[QuotePassage] = field(default_factory=list)
+    _token_counts: dict[str, int] = field(default_factory=dict)
 
     def rounds(self, findings: Sequence[Finding]) -> tuple[RoundEvidence, ...]:
         """Those of the findings, which are in order."""
@@ -160,7 +160,7 @@ class EvidenceRounds:
                 round_lines.append(f"{self.names[finding.id]} {about}: {self.texts[finding.id]}")
         passages = self._passages(findings, named)
         lines = []
-        for line in named.told(findings):
+        for line in named.lines_of(findings):
             name = line.partition(":")[0]
             if self._lines.get(name) != line:
                 self.for_sources -= self.count(line)
@@ -190,7 +190,7 @@ class EvidenceRounds:
                 if passage.source_id not in named.names:
                     continue
                 before = by_source.get(passage.content_hash, [])
-                after = united([*before, *without(passage, self._shown)])
+                after = united([*before, *without(passage, self._passages_shown)])
                 more = self._size(after) - self._size(before)
                 if more <= min(left, spare):
                     by_source[passage.content_hash] = after
@@ -198,7 +198,7 @@ class EvidenceRounds:
         self.for_passages = spare
         by_text: dict[str, list[str]] = {}
         for passages in by_source.values():
-            self._shown += passages
+            self._passages_shown += passages
             for passage in passages:
                 texts = by_text.setdefault(named.names[passage.source_id], [])
                 if (text := one_line(passage.text)) and not any(text in other for other in texts):
@@ -209,6 +209,6 @@ class EvidenceRounds:
         return sum(self._tokens(passage.text) + PASSAGE_TOKENS for passage in passages)
 
     def _tokens(self, text: str) -> int:
-        if text not in self._counted:
-            self._counted[text] = self.count(one_line(text))
-        return self._counted[text]
+        if text not in self._token_counts:
+            self._token_counts[text] = self.count(one_line(text))
+        return self._token_counts[text]

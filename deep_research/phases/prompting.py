@@ -162,10 +162,10 @@ class Message:
     def fitted(self, contents: Sequence[Content], tokens: int, query: str, what: str) -> Fitted:
         """Contents within so many tokens, by what they matter; see `fit`."""
         fitted_contents = fit(contents, tokens, count=self.count, query=query, rules=self.rules)
-        if fitted_contents.used < sum(self.count(content.forms[0]) for content in contents):
+        if fitted_contents.tokens < sum(self.count(content.forms[0]) for content in contents):
             self.shortened[what] = None
         self.sent += fitted_contents.items
-        self.available += max(tokens, fitted_contents.used)
+        self.available += max(tokens, fitted_contents.tokens)
         return fitted_contents
 
     @property
@@ -262,7 +262,7 @@ async def in_window(
         message = await off_loop(work * SHORTENING, compose, room)
 
 
-async def asked(
+async def ask_model(
     model: LanguageModel,
     system: str,
     most: int,

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterable
 from typing import Protocol
 
 from deep_research.errors import SearchError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.provenance.secret_filter import askable
 from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question
 from deep_research.state import DeepResearchState
@@ -69,7 +69,7 @@ async def _is_known(steer: str, question: str, knows: Knows | None) -> bool:
     try:
         return await knows(" ".join(fresh), named=has_name)
     except SearchError as error:  # the searches fail for the same reason, and say so
-        log.warning("steer_not_looked_up", error=told(error))
+        log.warning("steer_not_looked_up", error=describe_error(error))
         return has_name
 
 

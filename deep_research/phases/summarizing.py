@@ -92,7 +92,7 @@ class Summarizer:
         if places is None:
             try:
                 async with asyncio.timeout(self._timeout):
-                    places = await self._chosen(text, size, _Asked(query, day), counter, model)
+                    places = await self._choose(text, size, _Asked(query, day), counter, model)
             except TimeoutError:
                 problem = f"no choice within {self._timeout:g} s"
                 raise failure(Verdict.TRANSIENT, problem, model=model.name) from None
@@ -103,7 +103,7 @@ class Summarizer:
         )
         return shortened.text
 
-    async def _chosen(
+    async def _choose(
         self, text: str, size: int, asked: _Asked, counter: Counter, model: LanguageModel
     ) -> tuple[int, ...]:
         """Places of sentences, the most important first."""
@@ -117,17 +117,17 @@ class Summarizer:
         by_part: dict[int, list[int]] = {}
 
         async def choose(number: int, part: range) -> None:
-            by_part[number] = await self._asked(numbered_text, part, part_share, asked, room, model)
+            by_part[number] = await self._ask(numbered_text, part, part_share, asked, room, model)
 
         await together((partial(choose, n, part) for n, part in enumerate(parts)), at_once=AT_ONCE)
         order = _by_turns([by_part[n] for n in range(len(parts))])
         chosen_chars = sum(sentences[place].end - sentences[place].start for place in order)
         if len(parts) == 1 or chosen_chars * whole / max(1, len(text)) > most:
             return tuple(order)
-        again = await self._asked(numbered_text, sorted(order), min(1.0, 1 / SPARE), asked, room, model)
+        again = await self._ask(numbered_text, sorted(order), min(1.0, 1 / SPARE), asked, room, model)
         return tuple(dict.fromkeys((*again, *order)))
 
-    async def _asked(
+    async def _ask(
         self,
         shown: Sequence[str],
         places: Sequence[int],

@@ -64,7 +64,9 @@ def gist(event: ev.Event) -> str:
         case ev.ClaimsJudged():
             return phrases.count(len(event.judgements), "claim")
         case ev.ReportCompared():
-            return f"the {'new' if event.kept else 'earlier'} one stays, {'; '.join(event.because)}"
+            return (
+                f"the {'new' if event.replaces_earlier else 'earlier'} one stays, {'; '.join(event.because)}"
+            )
         case ev.ReportWritten():
             words = phrases.count(event.metadata.word_count, "word")
             citations = phrases.count(len(event.citations), "citation")
@@ -224,7 +226,7 @@ def in_words(event: ev.Event, fold: Fold) -> str:
             return f"{_query(event.sub_query_id, fold)}: failed: {event.error}"
         case ev.PhaseEnded():
             return f"{event.phase}: {outcome(fold, event.phase)}"
-        case ev.QuestionResolved() if event.resolution.question != event.resolution.asked:
+        case ev.QuestionResolved() if event.resolution.question != event.resolution.user_message:
             return f"Question: {event.resolution.question}"
         case ev.PhaseRetried():
             why = f": {' '.join(event.issues)}" if event.issues else ""

@@ -50,7 +50,7 @@ def dollars(amount: float | None) -> str:
     return f"${amount:,.2f}" if amount >= 10 or fine.endswith("00") else f"${fine}"
 
 
-def ended(text: str) -> str:
+def with_full_stop(text: str) -> str:
     """With a full stop at its end, unless it has a mark there."""
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 

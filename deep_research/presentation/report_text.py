@@ -26,7 +26,7 @@ def claims_line(counts: ClaimCounts | None, *, verbatim: bool = False) -> str:
     if verbatim and counts.supported == counts.total:
         return f"{phrases.count(counts.total - counts.of_run, 'sentence')}, all quoted from sources"
     supported = f"{counts.supported} of {phrases.count(counts.total, 'claim')} supported"
-    return f"{supported}, {counts.marked} marked" if counts.marked else supported
+    return f"{supported}, {counts.marks} marked" if counts.marks else supported
 
 
 def coverage_line(result: ResearchResult) -> str:
@@ -50,8 +50,8 @@ def other_claims(counts: ClaimCounts, judge_share: float) -> str:
             (counts.partial, "in part"),
             (counts.unsupported, "unsupported"),
             (counts.contradicted, "contradicted"),
-            (counts.repaired, "repaired"),
-            (counts.removed, "removed"),
+            (counts.repairs, "repaired"),
+            (counts.removals, "removed"),
             (counts.unchecked, "unchecked"),
             (counts.judged, judging),
             (counts.unasked, "that the judge did not see"),
@@ -64,7 +64,7 @@ def other_claims(counts: ClaimCounts, judge_share: float) -> str:
 def reason_in_words(reason: Discrepancy) -> str:
     if reason.aspect == "language":
         return "its source is in another language"
-    found = f", the source “{phrases.line(reason.found)}”" if reason.found else ""
+    found = f", the source “{phrases.line(reason.in_source)}”" if reason.in_source else ""
     claimed = f": it says “{phrases.line(reason.claimed)}”" if reason.claimed else ""
     return f"{reason.aspect.value}{claimed}{found}"
 

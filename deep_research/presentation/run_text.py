@@ -10,7 +10,7 @@ from deep_research.presentation import phrases
 from deep_research.research.plan_edits import plan_lines
 from deep_research.research.run_summary import RunDetail, RunSummary
 from deep_research.research.runs import Waiting
-from deep_research.state import Answered, ParkedKind, RunStatus
+from deep_research.state import AnswerCoverage, ParkedKind, RunStatus
 
 if TYPE_CHECKING:
     from deep_research.packs import Verification
@@ -44,7 +44,7 @@ def figures(run: RunSummary) -> Iterator[str]:
 def facts(run: RunSummary) -> Iterator[tuple[str, str]]:
     """The figures with their names; those that nobody counted are unknown."""
     of_plan = None if run.searches_planned is None else f"{run.searches_done} of {run.searches_planned}"
-    yield "answered", run.answered or "unknown"
+    yield "answered", run.answer_coverage or "unknown"
     yield "searches", of_plan or "unknown"
     for name, figure in (("sources", run.sources), ("findings", run.findings), ("tokens", run.tokens)):
         yield name, "unknown" if figure is None else f"{figure:,}"
@@ -70,7 +70,9 @@ def notice_lines(run: RunDetail) -> Iterator[str]:
 def status(run: RunSummary) -> str:
     """The status with its reason, or with how far the question is answered."""
     partly = (
-        "answered in part" if run.status is RunStatus.COMPLETED and run.answered is Answered.PARTLY else ""
+        "answered in part"
+        if run.status is RunStatus.COMPLETED and run.answer_coverage is AnswerCoverage.PARTLY
+        else ""
     )
     beside = run.reason or partly
     return f"{run.status} ({beside})" if beside else str(run.status)
@@ -79,9 +81,9 @@ def status(run: RunSummary) -> str:
 def waiting_lines(waiting: Waiting) -> Iterator[str]:
     """A parked run without its id: what it waits for, then the form that its answer has to have, where it has one."""
     until = f" until {phrases.moment(waiting.until)}, then {_then(waiting)}" if waiting.until else ""
-    queued = " (an answer is queued)" if waiting.answered else ""
+    queued = " (an answer is queued)" if waiting.has_answer else ""
     yield f"waits for {phrases.line(waiting.waiting_for)}{until}{queued}"
-    if waiting.asks and not waiting.answered:
+    if waiting.asks and not waiting.has_answer:
         if waiting.kind is ParkedKind.PLAN:
             yield from map(phrases.line, plan_lines(waiting.about))
             yield "approve, no, an edited list as JSON, or a sentence to plan again, with:"

@@ -243,7 +243,7 @@ def _tells(parameter: str, host: str) -> bool:
     """Whether a parameter of a query has to do with what is shown."""
     key, _, value = parameter.partition("=")
     name = unquote(key).lower().removeprefix("amp;")  # of a link taken from markup as it stood
-    if _named(_TELLING, host, name):
+    if _is_listed(_TELLING, host, name):
         return True
     if name in _TRACKING or name in _SESSIONS or name.startswith((*_TRACKING_OPENINGS, "aspsessionid")):
         return False
@@ -251,7 +251,7 @@ def _tells(parameter: str, host: str) -> bool:
         return False
     if name in _PERHAPS_SESSION and _SESSION_VALUE.match(value):
         return False
-    return not _named(_IDLE, host, name)
+    return not _is_listed(_IDLE, host, name)
 
 
 def _admits(name: str, value: str) -> bool:
@@ -261,7 +261,7 @@ def _admits(name: str, value: str) -> bool:
     return name in _PERHAPS_CREDENTIAL and _CREDENTIAL_VALUE.match(value) is not None
 
 
-def _named(table: dict[str, set[str]], host: str, name: str) -> bool:
+def _is_listed(table: dict[str, set[str]], host: str, name: str) -> bool:
     return any(
         name in names and (host == domain or host.endswith(f".{domain}")) for domain, names in table.items()
     )

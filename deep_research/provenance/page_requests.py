@@ -42,14 +42,14 @@ def request(text: Iterable[str], beside: Iterable[str]) -> str:
     sentences = list(_sentences(text))
     told = sum(size(each) for each in sentences if _is_text(each))
     if told:
-        return _asked(sentences) if told < _TEASER_WORDS else ""
+        return _request_in(sentences) if told < _TEASER_WORDS else ""
     sentences += _sentences(beside)
-    return _asked(sentences) or next(
+    return _request_in(sentences) or next(
         (each.what for each in _requests() if any(map(each.around.search, sentences))), ""
     )
 
 
-def _asked(sentences: Sequence[str]) -> str:
+def _request_in(sentences: Sequence[str]) -> str:
     return next((each.what for each in _requests() if any(map(each.asks.match, sentences))), "")
 
 

@@ -55,8 +55,8 @@ class SourceFacts:
     ``address`` is the URL or the corpus-relative path. ``length`` is that of the readable text in characters, 0 when no
     text could be had; ``abstract_only`` says that the text is only the abstract of a work, ``extract_only`` that it is
     what a search service gives of the page. ``today`` is the day by which ages are told; without it they do not count.
-    ``stated`` is the quality that the provider vouches for; ``question`` what is researched; ``catalogued`` are the
-    authors that a catalogue gives. The rest is what a catalogue of scholarship says.
+    ``stated_quality`` is the quality that the provider vouches for; ``question`` what is researched; ``catalogued`` are
+    the authors that a catalogue gives. The rest is what a catalogue of scholarship says.
     """
 
     address: str
@@ -67,7 +67,7 @@ class SourceFacts:
     abstract_only: bool = False
     extract_only: bool = False
     today: date | None = None
-    stated: SourceQuality = SourceQuality.UNKNOWN
+    stated_quality: SourceQuality = SourceQuality.UNKNOWN
     venue: str | None = None
     reviewed: bool | None = None
     citations: int | None = None
@@ -117,8 +117,8 @@ def judged(evidence: SourceFacts, lists: QualityLists | None = None) -> Judgemen
     if lists and (said := _listed(evidence, lists)):
         quality, pattern = said
         return Judgement(quality, (f"= {quality} by your list: {pattern}",))
-    if evidence.stated is not SourceQuality.UNKNOWN:
-        return Judgement(evidence.stated, (f"= {evidence.stated} by its provider",))
+    if evidence.stated_quality is not SourceQuality.UNKNOWN:
+        return Judgement(evidence.stated_quality, (f"= {evidence.stated_quality} by its provider",))
     if evidence.kind is SourceKind.DOCUMENT:
         return Judgement(SourceQuality.HIGH, ("= high as a document of your own",))
     known = class_of(evidence.address)
@@ -213,7 +213,7 @@ RANKS = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQ
 _OWN_WORD = regex(r"\+\d+ (?!names its author|dated)|= high\b")  # what no page can say of itself
 
 
-def counted(said: SourceQuality, source: Source) -> SourceQuality:
+def bounded_quality(said: SourceQuality, source: Source) -> SourceQuality:
     """What counts of a model's word on a source: it may lower one; it may raise one by a step where code sees a signal
     for it that no page gives itself: a publisher, a catalogue, that it is primary. A page may have ordered it."""
     if RANKS.index(said) <= RANKS.index(source.quality):
@@ -311,17 +311,17 @@ def primary(address: str, question: str = "", *, title: str = "", authors: Seque
     if {key(author) for author in authors} & set(asked_names(question)):
         return MADE
     if known is not None and known[0].keeps:
-        called = {_joined(named_by(address, known[0]))}
+        called = {_joined_key(named_by(address, known[0]))}
     elif known is not None and (known[0].name in _REPORTERS or known[0].voice):
         return ""
     else:
         called = set(_called(site_of(host).partition(".")[0]))
-    return MADE if {name for name in called if len(name) >= MIN_NAME_CHARS} & _named(question) else ""
+    return MADE if {name for name in called if len(name) >= MIN_NAME_CHARS} & _names_in(question) else ""
 
 
 def _called(site: str) -> Iterator[str]:
     """The names that the name of a site may stand for."""
-    name = _joined(site)
+    name = _joined_key(site)
     yield name
     for word in _makers().before:
         yield name.removeprefix(word)
@@ -329,13 +329,13 @@ def _called(site: str) -> Iterator[str]:
         yield name.removesuffix(word)
 
 
-def _named(question: str) -> set[str]:
+def _names_in(question: str) -> set[str]:
     """What a question names, each in one word: words with a capital or a figure that are no words of grammar, names of
     several, what stands in quotes or as code, and the initials of long names."""
     single = (word for word in words(question) if any(c.isupper() or c.isdigit() for c in word))
     found = {word.casefold() for word in single if word.casefold() not in _NO_NAMES}
     several = asked_names(question)
-    found |= set(map(_joined, several))
+    found |= set(map(_joined_key, several))
     return found | set(_initials(several))
 
 
@@ -346,7 +346,7 @@ def _initials(names: Iterable[str]) -> Iterator[str]:
             yield letters
 
 
-def _joined(name: str) -> str:
+def _joined_key(name: str) -> str:
     return key(name).replace(" ", "")
 
 

@@ -168,13 +168,13 @@ def _aligned(quote: str, view: View, hint: int) -> tuple[Span, ...]:
         )
         if span is not None and found[place].start < span.start and span.end <= following:
             found[place] = span
-    pieces = tuple(_joined(found))
+    pieces = tuple(_join_spans(found))
     short = any(len(wanted.contents) < LEAST for wanted in views)
     least = min(len(wanted.contents) for wanted in views)
     return () if least < LEAST_NEAR or (short and len(pieces) > 1) else pieces
 
 
-def _joined(parts: list[Span]) -> Iterator[Span]:
+def _join_spans(parts: list[Span]) -> Iterator[Span]:
     """The parts, those that are near as one span with what stands between them."""
     start = parts[0].start
     for one, following in pairwise(parts):
@@ -244,7 +244,7 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} …"
 
 
-def ended(text: str) -> str:
+def with_end_mark(text: str) -> str:
     """A text with a mark at its end."""
     return text if text[-1:] in _ENDS else f"{text}."
 

@@ -109,7 +109,7 @@ class SecretFilter:
             for at, row in enumerate(_in_rows(words)):
                 if row in self._rows:
                     found.append((places[at][1], places[at + ROW_WORDS - 1][2]))
-        return _joined(found)
+        return _merge_spans(found)
 
 
 class _Characters:
@@ -244,7 +244,7 @@ def _in_rows(words: list[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[at:] for at in range(ROW_WORDS)), strict=False)
 
 
-def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     made: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if made and start <= made[-1][1]:

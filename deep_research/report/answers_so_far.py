@@ -96,7 +96,7 @@ class _Answers:
     def _borne_out(self, claim_ids: Collection[str]) -> frozenset[str]:
         """The findings of those claims of a report that sources support."""
         claims = (each for each in self.state.claims if each.id in claim_ids)
-        holding = (each for each in claims if each.verdict is ClaimVerdict.SUPPORTED and not each.marked)
+        holding = (each for each in claims if each.verdict is ClaimVerdict.SUPPORTED and not each.is_marked)
         return frozenset(name for claim in holding for name in claim.finding_ids)
 
     def _sub_query(self, sub_query: SubQuery) -> QuestionAnswer:
@@ -191,10 +191,10 @@ def _support(finding: Finding) -> tuple[float, ...]:
 
 def _telling(finding: Finding) -> str:
     """The sentences of a passage for which it was chosen, in their order; all of it where they are put otherwise."""
-    if not finding.marked or not finding.quotes:
+    if not finding.highlights or not finding.quotes:
         return finding.content
     passage = finding.quotes[0]
-    spans = sorted((span.start, span.end) for span in finding.marked)
+    spans = sorted((span.start, span.end) for span in finding.highlights)
     marked = [passage.quote[start - passage.start : end - passage.start] for start, end in spans]
     content = " ".join(finding.content[:MAX_READ_CHARS].split())
     told = [" ".join(text.split()) for text in marked]

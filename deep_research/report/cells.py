@@ -79,7 +79,7 @@ def misplaced(
         elsewhere = [*row.beside(column), *(one for other in others for one in other.under(column))]
         if any(_is(told, words(value)) for value in elsewhere):
             found = row.under(column)[0]
-            return Misplaced(Discrepancy(aspect=_aspect(told), claimed=cell, found=found), row.quote)
+            return Misplaced(Discrepancy(aspect=_aspect(told), claimed=cell, in_source=found), row.quote)
     return None
 
 

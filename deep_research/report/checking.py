@@ -125,7 +125,7 @@ class Checker:
     state: DeepResearchState
     texts: Mapping[str, str]
     partial: bool = False
-    cited: CitationResolver = field(init=False)
+    resolver: CitationResolver = field(init=False)
     _drafts: dict[str, _Draft] = field(default_factory=dict)
     _repeats: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
@@ -395,11 +395,11 @@ def _claim(told: DraftClaim, carried: _SupportResult, key: str) -> Claim:
         inherited=carried.inherited,
         basis=carried.basis,
         verdict=verdict,
-        checked=verdict,
+        code_verdict=verdict,
         checker=CHECKER,
         score=round(carried.support.score, 4),
         share=round(carried.support.share, 4),
         reasons=carried.support.reasons,
         evidence=carried.evidence,
-        marked=told.marked,
+        is_marked=told.is_marked,
     )

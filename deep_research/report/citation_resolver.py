@@ -88,7 +88,7 @@ class CitationResolver:
     state: DeepResearchState
     texts: Mapping[str, str]
     _prepared: Prepared[SourceText] = field(default_factory=Prepared[SourceText])
-    _quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
+    _sentences_quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
     _rows: dict[tuple[str, str], tuple[Row, ...]] = field(default_factory=dict)
 
     def missing(self, finding_ids: Iterable[str]) -> tuple[str, ...]:
@@ -134,9 +134,9 @@ class CitationResolver:
     def nearest(self, text: str, finding_id: str) -> Quote | None:
         """The sentence of a finding's quotes that says most of a statement, where it says enough of it."""
         texts = [
-            _Text(self._known[quote.source_id], quote.content_hash, quote.quote, quote.start)
+            _Text(self._sources_by_id[quote.source_id], quote.content_hash, quote.quote, quote.start)
             for quote in (self.findings[finding_id].quotes if finding_id in self.findings else ())
-            if quote.source_id in self._known
+            if quote.source_id in self._sources_by_id
         ]
         found = check(text, [self._prepare(each) for each in texts])
         if not found.places:
@@ -151,10 +151,10 @@ class CitationResolver:
 
     def repeated(self, text: str, language: str = "") -> tuple[str, ...]:
         """The findings that a statement repeats, the nearest first."""
-        found = check(text, [each.prepared for each in self._found], language=language)
+        found = check(text, [each.prepared for each in self._finding_texts], language=language)
         if found.share < MIN_PARTIAL_SHARE:
             return ()
-        ids = (self._found[place.source].finding_at(place.span.start) for place in found.places)
+        ids = (self._finding_texts[place.source].finding_at(place.span.start) for place in found.places)
         return tuple(dict.fromkeys(ids))[:REPEATED]
 
     def word_for_word(self, text: str, cites: Iterable[str]) -> Quote | None:
@@ -174,11 +174,11 @@ class CitationResolver:
         return {finding.id: finding for finding in self.state.findings}
 
     @cached_property
-    def _known(self) -> dict[str, Source]:
+    def _sources_by_id(self) -> dict[str, Source]:
         return {source.id: source for source in self.state.sources}
 
     @cached_property
-    def _found(self) -> list[_Found]:
+    def _finding_texts(self) -> list[_Found]:
         """What the findings and their quotes say, one text for each language."""
         told: dict[str, list[tuple[str, str]]] = {}
         for finding in self.state.findings:
@@ -188,13 +188,13 @@ class CitationResolver:
 
     def _quotes(self, cited: str) -> dict[str, Quote]:
         """The sentences that a finding or source is quoted with, as they are compared word for word."""
-        if cited not in self._quoted:
+        if cited not in self._sentences_quoted:
             finding = self.findings.get(cited)
             every = finding.quotes if finding else self._quotes_from.get(cited, ())
             section = finding.heading.rpartition(STEP)[2] if finding else ""
             lead = announced_by(every) if finding else ""
-            self._quoted[cited] = dict(_sentences(every, section, lead))
-        return self._quoted[cited]
+            self._sentences_quoted[cited] = dict(_sentences(every, section, lead))
+        return self._sentences_quoted[cited]
 
     @cached_property
     def _quotes_from(self) -> Mapping[str, list[Quote]]:
@@ -212,7 +212,7 @@ class CitationResolver:
             finding = self.findings.get(cited)
             quoted = [q.source_id for q in finding.quotes] if finding else [cited]
             ids |= dict.fromkeys(quoted or (finding.source_ids if finding else ()))
-        return [self._known[i] for i in ids if i in self._known]
+        return [self._sources_by_id[i] for i in ids if i in self._sources_by_id]
 
     def _texts_of(self, source: Source, cites: Iterable[str]) -> Iterator[_Text]:
         """The saved text of a source, or where that is not at hand the quotes from it."""
@@ -245,20 +245,20 @@ class CitationResolver:
         text = self.texts.get(quote.content_hash)
         if text is None:
             return quote.quote
-        prepared = self._prepare(_Text(self._known[quote.source_id], quote.content_hash, text, 0))
+        prepared = self._prepare(_Text(self._sources_by_id[quote.source_id], quote.content_hash, text, 0))
         start, end = prepared.around(quote.start, quote.start + len(quote.quote))
         return text[start:end]
 
     def context(self, quote: Quote) -> str:
         """What the words of a quote need not say: what their source is called, and the heading over them."""
-        source = self._known[quote.source_id]
+        source = self._sources_by_id[quote.source_id]
         text = self.texts.get(quote.content_hash)
         if text is None:
             return about(source)
         heading = self._prepare(_Text(source, quote.content_hash, text, 0)).heading_at(quote.start)
         return f"{about(source)} {heading}"
 
-    def quoted(self, finding_ids: Iterable[str]) -> list[Quote]:
+    def quotes_of(self, finding_ids: Iterable[str]) -> list[Quote]:
         """The quotes of some findings, each once."""
         return list(
             dict.fromkeys(q for i in finding_ids if i in self.findings for q in self.findings[i].quotes)
@@ -266,7 +266,7 @@ class CitationResolver:
 
     def title(self, source_id: str) -> str:
         """What a source is called."""
-        return self._known[source_id].title if source_id in self._known else ""
+        return self._sources_by_id[source_id].title if source_id in self._sources_by_id else ""
 
     def _prepare(self, text: _Text) -> SourceText:
         return self._prepared.of(

@@ -43,11 +43,13 @@ def discoveries(
         seen.add(words)
         chosen.setdefault(finding.id, (claim, finding, source_id))
     best = sorted(chosen.values(), key=lambda each: _worth(*each[:2]))[:MAX_DISCOVERIES]
-    return tuple(_made(best, known))
+    return tuple(_discoveries(best, known))
 
 
 def _counts(claim: Claim) -> bool:
-    return claim.verdict is ClaimVerdict.SUPPORTED and claim.basis is ClaimBasis.SOURCES and not claim.marked
+    return (
+        claim.verdict is ClaimVerdict.SUPPORTED and claim.basis is ClaimBasis.SOURCES and not claim.is_marked
+    )
 
 
 def _worth(claim: Claim, finding: Finding) -> tuple[float, ...]:
@@ -55,7 +57,9 @@ def _worth(claim: Claim, finding: Finding) -> tuple[float, ...]:
     return _BY_CONFIDENCE[finding.confidence], rank, -finding.relevance, -claim.score, claim.place.start
 
 
-def _made(best: Sequence[tuple[Claim, Finding, str]], sources: dict[str, Source]) -> Iterator[Discovery]:
+def _discoveries(
+    best: Sequence[tuple[Claim, Finding, str]], sources: dict[str, Source]
+) -> Iterator[Discovery]:
     for claim, finding, source_id in sorted(best, key=lambda each: each[0].place.start):
         source = sources[source_id]
         yield Discovery(

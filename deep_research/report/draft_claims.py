@@ -51,7 +51,7 @@ class DraftClaim:
     cites: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     row: str = ""
-    marked: bool = False
+    is_marked: bool = False
     block: int = 0
 
 
@@ -65,7 +65,7 @@ def draft_claims(draft: str) -> list[DraftClaim]:
     for number, block in enumerate(every):
         if block.kind is BlockKind.HEADING:
             headings = {level: title for level, title in headings.items() if level < block.level}
-            headings[block.level] = shown(bare.text[block.start : block.end].lstrip("# \t"))
+            headings[block.level] = visible_text(bare.text[block.start : block.end].lstrip("# \t"))
             continue
         following = every[number + 1] if number + 1 < len(every) else None
         after = following.kind if following else None
@@ -99,13 +99,13 @@ def _sentences(
             continue
         cites = _ids(own)
         yield DraftClaim(
-            text=shown(bare.text[start:end]),
+            text=visible_text(bare.text[start:end]),
             kind=kind,
             heading=under,
             place=bare.place(start, end, own),
             cites=cites,
             near=() if cites else near,
-            marked=_is_marked(own),
+            is_marked=_is_marked(own),
             block=number,
         )
 
@@ -149,12 +149,12 @@ def _cells(bare: Bare, block: Block, under: str, number: int) -> Iterator[DraftC
     """The cells of the rows below the header, but for the first of each row: that is what the others are said of, unless
     it is alone, a sentence, or cites something."""
     lines = [(start, end) for start, end in block.sentences(bare.text) if end > start]
-    header = [shown(bare.text[a:b]) for a, b in _split(bare.text, *lines[0])] if lines else []
+    header = [visible_text(bare.text[a:b]) for a, b in _split(bare.text, *lines[0])] if lines else []
     for start, end in lines[1:]:
         if _RULE.fullmatch(bare.text, start, end):
             continue
         cells = list(_split(bare.text, start, end))
-        row = shown(bare.text[slice(*cells[0])]) if cells else ""
+        row = visible_text(bare.text[slice(*cells[0])]) if cells else ""
         of_row = _ids(bare.within(start, end))
         says = cells and (_SENTENCE.fullmatch(row) or _ids(bare.within(*cells[0])))
         first = 0 if says or max(len(header), len(cells)) == 1 else 1
@@ -164,14 +164,14 @@ def _cells(bare: Bare, block: Block, under: str, number: int) -> Iterator[DraftC
             own = bare.within(a, b)
             column = header[place] if place < len(header) else ""
             yield DraftClaim(
-                text=shown(bare.text[a:b]),
+                text=visible_text(bare.text[a:b]),
                 kind=ClaimKind.CELL,
                 heading=" > ".join(filter(None, (under, row if place else "", column))),
                 place=bare.place(a, b, own),
                 cites=_ids(own),
                 near=of_row,
                 row=row if place else "",
-                marked=_is_marked(own),
+                is_marked=_is_marked(own),
                 block=number,
             )
 
@@ -198,7 +198,7 @@ def _is_marked(references: Iterable[Reference]) -> bool:
     return any(not reference.ids for reference in references)
 
 
-def shown(text: str) -> str:
+def visible_text(text: str) -> str:
     """Markdown as a reader sees it: one line, without emphasis, escapes, entities, addresses of links, and what quoted
     lines begin with."""
     read = _LINK.sub(r"\1", _NUMBER_MARK.sub("", " ".join(_QUOTED.sub("", text).split())))

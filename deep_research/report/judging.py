@@ -33,7 +33,7 @@ def judged(claim: Claim, judgement: Judgement | None, cited: CitationResolver) -
     shown."""
     if judgement is None:
         return claim
-    backed, alone = verdicts(claim.checked, judgement)
+    backed, alone = verdicts(claim.code_verdict, judgement)
     quotes = _standing(claim, judgement, cited)
     is_backed = backed is not alone and _bear(claim, quotes, cited)
     verdict = backed if is_backed or backed is alone else alone

@@ -167,7 +167,7 @@ def safe(draft: str, allowed: Set[str]) -> str:
     kept = _Kept()
 
     def link(match: re.Match[str]) -> str:
-        url = _ENTITY.sub(_meant, match[2])
+        url = _ENTITY.sub(_entity_character, match[2])
         return kept(f"[{kept.inert(match[1])}]({address(url, inside='()')})") if url in allowed else match[1]
 
     def autolink(match: re.Match[str]) -> str:
@@ -234,7 +234,7 @@ def readable(report: str) -> str:
         readable(r"see \[1\] of cache\_key &lt;b>")  # "see [1] of cache_key <b>"
     """
 
-    def shown(match: re.Match[str]) -> str:
+    def visible(match: re.Match[str]) -> str:
         return (
             match["sign"]
             or match["backslashes"]
@@ -243,9 +243,9 @@ def readable(report: str) -> str:
 
     made, at = list[str](), 0
     for start, end in _blocks(report, _BEGINS_ANY, _ENDS_ANY):
-        made += [_WRITTEN.sub(shown, report[at:start]), report[start:end]]
+        made += [_WRITTEN.sub(visible, report[at:start]), report[start:end]]
         at = end
-    return "".join([*made, _WRITTEN.sub(shown, report[at:])])
+    return "".join([*made, _WRITTEN.sub(visible, report[at:])])
 
 
 def linkable(url: str) -> bool:
@@ -282,12 +282,12 @@ class _Kept:
 
     def inert(self, text: str) -> str:
         """Markdown of which nothing acts. An entity is taken for its character, and that is made safe as any other."""
-        return _inert(self.mail(_ENTITY.sub(_meant, text)))
+        return _inert(self.mail(_ENTITY.sub(_entity_character, text)))
 
     def mail(self, text: str) -> str:
         """The text with what looks like an address of mail set aside as code."""
 
-        def shown(match: re.Match[str]) -> str:
+        def visible(match: re.Match[str]) -> str:
             word = match.group().rstrip(_END)
             if not _AT.search(word):
                 return match.group()
@@ -295,7 +295,7 @@ class _Kept:
             before, after = (" " if beside == "\0" else "" for beside in near)
             return f"{before}{self(f'`{word}`')}{match.group()[len(word) :] or after}"
 
-        return _WORD.sub(shown, text) if "@" in text else text
+        return _WORD.sub(visible, text) if "@" in text else text
 
     def blocks(self, text: str) -> str:
         """The text with its blocks of code set aside. One that begins at the margin stands between blank lines; another
@@ -348,7 +348,7 @@ def _armoured(fence: str, code: list[str]) -> list[str]:
     return [fence, *code, "```"]
 
 
-def _meant(match: re.Match[str]) -> str:
+def _entity_character(match: re.Match[str]) -> str:
     """The character that an entity stands for, of white space a space."""
     meant = unescape(match.group())
     return plain(meant) if meant.strip() else " "

@@ -29,7 +29,7 @@ def part_answers(state: DeepResearchState, claims: Iterable[Claim]) -> tuple[Par
     about a part, its answer counts; a gap of a part keeps it open."""
     parts = {part.id: part for part in state.parts}
     sources = {source.id: source for source in state.sources}
-    holding = [claim for claim in claims if claim.verdict in _HOLDING and not claim.marked]
+    holding = [claim for claim in claims if claim.verdict in _HOLDING and not claim.is_marked]
     open_ = {gap.part_id for gap in state.unresolved_gaps()}
     return tuple(
         _answer(verdict, parts[verdict.part_id], holding, sources, state, is_open=verdict.part_id in open_)

@@ -105,7 +105,7 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
     if source.metadata.get("retracted"):
         title += " (retracted)"
     if venue := escaped(source.metadata.get("venue", "")).rstrip("."):
-        authors = escaped(_named(source.metadata.get("author", "")))
+        authors = escaped(_author_names(source.metadata.get("author", "")))
         title = f"{authors}: {title}{_stop(title)} {venue}" if authors else f"{title}{_stop(title)} {venue}"
     where = source.url or ""
     place = f"<{address(where)}>" if linkable(where) else file_name(where)
@@ -127,7 +127,7 @@ def _explained(body: str, claims: Sequence[Claim]) -> Iterator[Block]:
         yield Block(BlockKind.NOTICE, EXPLAINED)
     if PARTLY in body:
         partly = (
-            c for c in claims if c.marked and c.verdict in (ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED)
+            c for c in claims if c.is_marked and c.verdict in (ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED)
         )
         lines = (f"- “{escaped(shortened(c.text, SHOWN_CLAIM))}”: {escaped(lack_of(c))}." for c in partly)
         yield Block(BlockKind.NOTICE, "\n".join((EXPLAINED_PARTLY, *lines)))
@@ -136,13 +136,13 @@ def _explained(body: str, claims: Sequence[Claim]) -> Iterator[Block]:
 def lack_of(claim: Claim) -> str:
     """What no passage of its sources has of a claim, in a few words."""
     reasons = [reason for reason in claim.reasons if reason.aspect in SPECIFIC]
-    alone = [f"“{r.claimed}”" for r in reasons if not r.found]
+    alone = [f"“{r.claimed}”" for r in reasons if not r.in_source]
     other = [
-        f"says the opposite of “{r.found}”"
+        f"says the opposite of “{r.in_source}”"
         if r.aspect in OPPOSING
-        else f"has “{r.claimed}”, its source “{r.found}”"
+        else f"has “{r.claimed}”, its source “{r.in_source}”"
         for r in reasons
-        if r.found
+        if r.in_source
     ]
     missing = claim.judgement.missing if claim.judgement is not None else ""
     if not reasons and missing:
@@ -156,7 +156,7 @@ def _stop(text: str) -> str:
     return "" if text[-1:] in "?!" else "."
 
 
-def _named(authors: str) -> str:
+def _author_names(authors: str) -> str:
     """Three authors at most by name."""
     names = authors.split(", ")
     return authors if len(names) <= _MOST_AUTHORS else f"{names[0]} and others"

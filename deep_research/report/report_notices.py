@@ -75,7 +75,7 @@ def better_borne_out(conflict: Contradiction, said: Callable[[str], str] = str) 
     """Which side of a contradiction is preferred and why, outside words as ``said`` writes them; empty where none is."""
     if conflict.preferred is None:
         return ""
-    told = conflict.sides[conflict.preferred].told
+    told = conflict.sides[conflict.preferred].wording
     return f"better borne out is {said(told)}: {said(conflict.because)}."
 
 

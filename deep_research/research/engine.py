@@ -21,7 +21,7 @@ from deep_research.errors import (
     SettingsError,
     UsageError,
 )
-from deep_research.logs import configure, get_log, masked, told
+from deep_research.logs import configure, describe_error, get_log, masked
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.memories import MemoryVerbs
@@ -428,7 +428,7 @@ class DeepResearch(RunControl, MemoryVerbs):
                 try:
                     await self._parts.calls(close, timeout=CANCEL_WAIT_SECONDS)
                 except Exception as error:
-                    log.warning("provider_close_failed", error=told(error))
+                    log.warning("provider_close_failed", error=describe_error(error))
         self._prepared.clear()
 
     def _stop_looking(self) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from deep_research.errors import ReentrantCallError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 
 log = get_log("loops")
 _T = TypeVar("_T")
@@ -114,7 +114,7 @@ def _serve(
         if (
             not parting.cancelled() and (error := parting.exception()) is not None
         ):  # the thread ends in any case
-            log.warning("farewell_failed", error=told(error))
+            log.warning("farewell_failed", error=describe_error(error))
     _until(loop, loop.create_task(loop.shutdown_asyncgens()))
     _until(loop, loop.create_task(loop.shutdown_default_executor()))
     loop.close()
@@ -128,4 +128,4 @@ def _until(loop: asyncio.AbstractEventLoop, over: asyncio.Future[Any]) -> None:
         try:
             loop.run_forever()
         except (KeyboardInterrupt, SystemExit) as error:
-            log.warning("loop_interrupted", error=told(error))
+            log.warning("loop_interrupted", error=describe_error(error))

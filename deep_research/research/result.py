@@ -15,7 +15,7 @@ from deep_research.report.discoveries import Discovery, discoveries, in_one_para
 from deep_research.state import (
     AbortReason,
     AgentDecision,
-    Answered,
+    AnswerCoverage,
     Citation,
     Claim,
     ConfidenceSummary,
@@ -73,7 +73,7 @@ class ResearchResult(Record):
     status: RunStatus
     reason: AbortReason | None = None
     message: str | None = None
-    answered: Answered | None = None
+    answer_coverage: AnswerCoverage | None = None
     parts: tuple[QuestionPart, ...] = ()
     verdicts: tuple[PartVerdict, ...] = ()
     answers: tuple[QuestionAnswer, ...] = ()
@@ -113,14 +113,14 @@ class ResearchResult(Record):
             status=status or state.status,
             reason=abort.reason if abort else None,
             message=message,
-            answered=state.answered,
+            answer_coverage=state.answer_coverage,
             answers=answers_so_far(state),
             report_metadata=_as_it_stands(state),
             discoveries=discoveries(state.claims, state.findings, state.sources)
             if state.status is RunStatus.COMPLETED
             else (),
             probability=next((f.probability for f in state.findings if f.rank == 0), None),
-            fidelity=RunFidelity.of(state.sent),
+            fidelity=RunFidelity.of(state.context_usage),
             limits=tuple(each for each in notices if isinstance(each, Limit)),
             notices=tuple(each for each in notices if not isinstance(each, Limit)),
             gather_stats=GatherStats(
@@ -191,7 +191,7 @@ class ResearchResult(Record):
 
     @field_serializer("state", when_used="json")
     def _state(self, state: DeepResearchState) -> dict[str, Any]:
-        return state.model_dump(mode="json", exclude=_OF_STATE | {"sent", "reading"})
+        return state.model_dump(mode="json", exclude=_OF_STATE | {"context_usage", "reading"})
 
 
 # The fields that the result has of its state. In JSON they are not repeated there, nor is what ``fidelity`` sums up.

@@ -210,7 +210,7 @@ class RunControl(Sessions, ABC):
         `RunNotFoundError`.
         """
         row = await self._row(research_id)
-        if row.projection.status.ended:
+        if row.projection.status.is_final:
             return RunSummary.of(row, time.time())
         if not self._runner.cancel(research_id):
             try:
@@ -264,12 +264,12 @@ class RunControl(Sessions, ABC):
 
     async def _wake_run(self, waiting: Waiting, claim: ClaimedRun | None = None) -> ResearchResult:
         run_id, at = waiting.research_id, waiting.parked_at
-        if waiting.then is WhenDue.ABORT and not waiting.answered:
+        if waiting.then is WhenDue.ABORT and not waiting.has_answer:
             await self._runner.abandon(
                 run_id, f"Nobody answered: {waiting.waiting_for}.", parked_at=at, claim=claim
             )
             return await self.aresult(run_id)
-        if waiting.answered or not waiting.asks or waiting.default is None:
+        if waiting.has_answer or not waiting.asks or waiting.default is None:
             return await self._resume(run_id, None, parked_at=at, claim=claim)
         return await self._resume(run_id, waiting.default, by="default", parked_at=at, claim=claim)
 

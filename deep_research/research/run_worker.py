@@ -13,7 +13,7 @@ from deep_research.errors import (
     StoreError,
     UsageError,
 )
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.research.runs import Runs
 from deep_research.state import AbortReason, RunStatus
 
@@ -122,7 +122,7 @@ class Worker:
         except RunBusyError:  # its lease ran out, and another worker has it
             await self._runner.let_go(claim)
         except Exception as error:
-            log.warning("run_failed", run=run_id, error=told(error))
+            log.warning("run_failed", run=run_id, error=describe_error(error))
             await self._give_up(claim, error)
         except BaseException:
             await asyncio.shield(self._runner.let_go(claim))

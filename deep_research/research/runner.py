@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 from deep_research.assembly import EngineVariants, Parts, ResumePlan, without_effect
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.research.result import ResearchResult
 from deep_research.research.steering import (
     answer_in,
@@ -614,7 +614,7 @@ class Runner:
             self._observers.discard(observer)
         observer.set_result(None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("observer_lost", error=told(error))
+            log.warning("observer_lost", error=describe_error(error))
 
     async def _tell(self, active: _Active, last_seq: int) -> None:
         """Give every durable event to the observer, at its pace, until the run is over."""
@@ -639,7 +639,7 @@ class Runner:
             await self._parts.calls(self._parts.hooks.event, event, timeout=self._settings.hook_timeout)
         except Exception as error:
             active.failure = active.failure or error
-            log.warning("observer_failed", event_type=event.name, error=told(error))
+            log.warning("observer_failed", event_type=event.name, error=describe_error(error))
 
     # Loops
 

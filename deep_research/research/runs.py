@@ -53,7 +53,7 @@ FORMATS = ("markdown", "json")
 class Waiting(Record):
     """A parked run: what it waits for, until when and what happens ``then``. ``asks`` says that an answer is waited for,
     of the form of ``answer_schema`` (None: a text); ``default`` is one that will do, ``about`` what has to be seen to
-    answer, and ``answered`` that somebody left an answer which nobody has gone on with yet. ``parked_at`` is the number
+    answer, and ``has_answer`` that somebody left an answer which nobody has gone on with yet. ``parked_at`` is the number
     of its last event."""
 
     research_id: str
@@ -68,12 +68,12 @@ class Waiting(Record):
     default: Any = None
     then: WhenDue = WhenDue.DEFAULT
     about: dict[str, Any] = Field(default_factory=dict)
-    answered: bool = False
+    has_answer: bool = False
     parked_at: int = 0
 
     def due(self, now: datetime) -> bool:
         """Whether it is to be gone on with by now: what was shut down is at once, whatever the clock says."""
-        if self.answered or self.kind is ParkedKind.SHUTDOWN:
+        if self.has_answer or self.kind is ParkedKind.SHUTDOWN:
             return True
         return self.until is not None and self.until <= now and self.then is not WhenDue.STAY
 
@@ -204,7 +204,7 @@ class Runs:
         due = self._store.runs(filter=parked(due_before=now + timedelta.resolution))
         shut = self._store.runs(filter=parked(parked_kind=ParkedKind.SHUTDOWN))
         near = {row.run_id: row for row in (*due, *shut)}
-        for run_id in self._store.answered():
+        for run_id in self._store.answered_runs():
             if run_id not in near:
                 near[run_id] = self._store.run(run_id)
         return sorted(near.values(), key=lambda row: row.cursor, reverse=True)
@@ -223,7 +223,7 @@ class Runs:
             session_id=row.session_id,
             asks=parking.asks,
             parked_at=row.last_seq,
-            answered=parking.asks and any(command.kind == CommandKind.ANSWER for command in commands),
+            has_answer=parking.asks and any(command.kind == CommandKind.ANSWER for command in commands),
             **{
                 name: getattr(parking, name)
                 for name in ("kind", "waiting_for", "until", "answer_schema", "default", "then", "about")
@@ -333,7 +333,7 @@ class Runs:
         on, does not change. Raises `RunNotFoundError`, and `RunStateError` for a run that has ended.
         """
         row = await self._row(research_id)
-        if row.projection.status.ended:
+        if row.projection.status.is_final:
             raise RunStateError(
                 f"Run '{research_id}' is {row.projection.status}: there is nothing to pause.",
                 hint="`deep-research show` shows its result.",

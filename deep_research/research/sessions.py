@@ -47,11 +47,12 @@ class SessionSummary(Record):
 
 
 class SessionTurn(Record):
-    """A run as a turn: ``asked`` are the user's words, ``question`` is what was researched, ``answer`` plain text, and
-    ``sources`` are the addresses that the answer's report cites. ``searches`` is 0 where saved sources answered."""
+    """A run as a turn: ``user_message`` are the user's words, ``question`` is what was researched, ``answer`` plain
+    text, and ``sources`` are the addresses that the answer's report cites. ``searches`` is 0 where saved sources
+    answered."""
 
     research_id: str
-    asked: str
+    user_message: str
     question: str
     answer: str = ""
     sources: tuple[str, ...] = ()
@@ -147,7 +148,7 @@ class Sessions(Runs):
         except (LogDamagedError, StoreVersionError):  # it is shown by its row
             return SessionTurn(
                 research_id=row.run_id,
-                asked=row.query,
+                user_message=row.query,
                 question=row.query,
                 status=row.status(time.time()),
                 at=row.created_at,
@@ -156,7 +157,7 @@ class Sessions(Runs):
         cited_ids = {citation.source_id for citation in state.citations}
         return SessionTurn(
             research_id=row.run_id,
-            asked=turn.asked,
+            user_message=turn.user_message,
             question=turn.question,
             answer=turn.answer,
             sources=tuple(source.url or source.title for source in state.sources if source.id in cited_ids),

@@ -61,7 +61,7 @@ class Part:
     """A block as it was cut: the places of its candidates, ``first`` to before ``last``, the headings over it, and where
     the header of its table stands. ``lead`` is the place of the candidate that leads to an item or a piece of code, as
     a list is announced: of an item that stands deeper the item above it. ``depth`` is how far its line is indented,
-    ``mark`` that of an item. A ``named`` part is the cell of a table, whose last heading are its row and column."""
+    ``mark`` that of an item. A ``is_named`` part is the cell of a table, whose last heading are its row and column."""
 
     first: int
     last: int
@@ -70,7 +70,7 @@ class Part:
     lead: int | None = None
     depth: int = 0
     mark: str = ""
-    named: bool = False
+    is_named: bool = False
 
 
 @dataclass
@@ -166,7 +166,7 @@ def _read_block(document: Document, block: Block, heading: str, above: tuple[int
     if block.kind is BlockKind.PARAGRAPH:
         spans = list(_lines_of_form(text, block.start, block.end)) or spans
     if block.kind is not BlockKind.CODE:
-        spans = _answered(text, spans, above)
+        spans = _with_answers(text, spans, above)
     part = Part(len(every), 0, heading, depth=block.start - text.rfind("\n", 0, block.start) - 1)
     if block.kind is BlockKind.ITEM:
         part.mark = "1" if text[block.start].isdigit() else "-"
@@ -186,7 +186,7 @@ def _lines_of_form(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
         yield low, low + len(text[low:high].rstrip())
 
 
-def _answered(
+def _with_answers(
     text: str, spans: Sequence[tuple[int, int]], above: tuple[int, int] | None
 ) -> list[tuple[int, int]]:
     """Each question together with the sentence that answers it; a short one that stands right under a question with that
@@ -247,7 +247,7 @@ def _read_cells(document: Document, row: tuple[int, int], heading: str) -> None:
     names = headers(text, *row)[first : first + len(cells)] or [""] * len(cells)
     for (start, end), name in zip(cells, names, strict=True):
         named = ", ".join(filter(None, (text[slice(*label)], name))).replace("›", ">")
-        part = Part(len(document.candidates), 0, STEP.join(filter(None, (heading, named))), named=True)
+        part = Part(len(document.candidates), 0, STEP.join(filter(None, (heading, named))), is_named=True)
         if start < end:
             _add(document, part, BlockKind.ITEM, sentence_spans(text, start, end))
 

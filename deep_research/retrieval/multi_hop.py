@@ -18,7 +18,7 @@ from math import sqrt
 
 from deep_research.retrieval.parsed_question import ParsedQuestion
 from deep_research.state import Mention
-from deep_research.text.names import borne, spelled
+from deep_research.text.names import names_of_document, spelled
 from deep_research.text.words import ASKING_WORDS, stem, stems_of, words
 
 MAX_NAMES_PER_SOURCE = 10  # of a strong source
@@ -88,7 +88,7 @@ class _Entry:
     names: Mapping[str, Mention]
 
 
-def asked(inquiry: ParsedQuestion, rarity: Mapping[str, float], names: Iterable[Mention]) -> AskedTerms:
+def asked_terms(inquiry: ParsedQuestion, rarity: Mapping[str, float], names: Iterable[Mention]) -> AskedTerms:
     """What is asked. ``rarity`` tells how telling (0 to 1) a word in lower case is."""
     by_key = {mention.name: mention.weight for mention in names}
     inside = {stem(word) for name in by_key for word in name.split()}
@@ -106,7 +106,7 @@ def _entry_of(item: Item, question: AskedTerms) -> _Entry:
         item,
         stems,
         stems & question.words.keys(),
-        borne(item.title, item.text),
+        names_of_document(item.title, item.text),
         {mention.name: mention for mention in item.mentions},
     )
 
@@ -140,12 +140,12 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Trails:
-    """``scores`` (0 to 1) by source id; ``leads`` best first; ``held`` (0 to 1) is how far the sources hold what is
+    """``scores`` (0 to 1) by source id; ``leads`` best first; ``coverage`` (0 to 1) is how far the sources hold what is
     asked, in one place or in two that belong together."""
 
     scores: Mapping[str, float]
     leads: tuple[Lead, ...]
-    held: float
+    coverage: float
 
 
 def follow(
@@ -170,7 +170,9 @@ def follow(
         scores = {key: alone[key] + LINKED * links[key] for key in alone}
     scores = _relative(scores)
     strong = _strongest(entries, scores)
-    return Trails(scores, _leads(strong, scores, question), _held(entries, strong, scores, holders, question))
+    return Trails(
+        scores, _leads(strong, scores, question), _trails(entries, strong, scores, holders, question)
+    )
 
 
 def _direct(entry: _Entry, question: AskedTerms, naming: frozenset[int]) -> float:
@@ -257,7 +259,7 @@ def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: AskedT
     return tuple(sorted(found.values(), key=lambda lead: (-lead.value, lead.name)))
 
 
-def _held(
+def _trails(
     entries: Sequence[_Entry],
     strong: Sequence[_Entry],
     scores: Mapping[str, float],

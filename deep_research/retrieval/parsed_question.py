@@ -101,12 +101,12 @@ class ParsedQuestion:
     @property
     def is_broad(self) -> bool:
         """Whether it is too long to be answered by a few passages."""
-        return _told(set(self.terms)) >= _MIN_BROAD_TERMS
+        return _word_count(set(self.terms)) >= _MIN_BROAD_TERMS
 
     @property
     def is_topic(self) -> bool:
         """Whether it is a topic rather than a question: nothing short answers it."""
-        return not self.expects and _told(self.terms) > _WORDS_OF_A_TOPIC
+        return not self.expects and _word_count(self.terms) > _WORDS_OF_A_TOPIC
 
     @property
     def words(self) -> Vocabulary:
@@ -122,7 +122,7 @@ class ParsedQuestion:
         return forms(self.language)
 
 
-def _told(terms: Collection[str]) -> int:
+def _word_count(terms: Collection[str]) -> int:
     """How many words that tell something these terms stand for."""
     pairs = sum(unspaced.RUN.match(term) is not None for term in terms)
     return len(terms) - pairs + pairs // _PAIRS_PER_WORD
@@ -280,7 +280,7 @@ def _subject(inquiry: ParsedQuestion) -> str:
     if plain[-1] in form.overview:
         return " ".join(said[:-1])
     asks_nothing = not inquiry.expects and plain[0] not in function and inquiry.text.strip()[-1] not in ".?!"
-    bare = asks_nothing and _told(inquiry.terms) <= _MAX_BARE_TERMS
+    bare = asks_nothing and _word_count(inquiry.terms) <= _MAX_BARE_TERMS
     return " ".join(said) if bare else ""
 
 

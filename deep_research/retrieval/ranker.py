@@ -46,7 +46,7 @@ class DocumentTerms:
         joined = document.identifiers
         spoken = {word: found for word in document.words if (found := asked.of_word(joined.get(word, word)))}
         self.titled = asked.of(document.title)
-        self.own = _held(document, spoken, frozenset(filter(unspaced.RUN.match, terms)))
+        self.own = _terms_by_candidate(document, spoken, frozenset(filter(unspaced.RUN.match, terms)))
         read: dict[str, Terms] = {}  # the asked terms of each heading, which many paths share
         self.headings: dict[str, Terms] = {}
         self.headed: dict[str, float] = {}
@@ -58,7 +58,7 @@ class DocumentTerms:
             self.headings[path] = _NONE.union(*(read[step] for step in steps))
             self.headed[path] = asked.share(steps[-1])
         for part in document.parts:
-            if part.named:  # a cell says little without its row and column
+            if part.is_named:  # a cell says little without its row and column
                 name = read[part.heading.rpartition(STEP)[2]]
                 self.own[part.first : part.last] = [own | name for own in self.own[part.first : part.last]]
         self.columns = {
@@ -88,7 +88,7 @@ class DocumentTerms:
         return self.around[c.block].union(*self.own[low:high])
 
 
-def _held(document: Document, spoken: Mapping[str, Terms], pairs: Terms) -> list[Terms]:
+def _terms_by_candidate(document: Document, spoken: Mapping[str, Terms], pairs: Terms) -> list[Terms]:
     """The asked terms of each candidate of a document some of whose words are ``spoken`` of them. ``pairs`` of characters
     stand anywhere, one of them in another."""
     held: list[Terms] = [_NONE] * len(document.candidates)

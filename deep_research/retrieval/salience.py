@@ -108,7 +108,7 @@ def sentences_of(text: str) -> Sentences:
 
 def salience(text: str, sentences: Sentences, query: str = "") -> list[float]:
     """How much each of the text's sentences matters, 0 and more."""
-    asked = _asked(sentences.terms, query)
+    asked = _query_shares(sentences.terms, query)
     around = _around(asked) if any(asked) else asked
     central = _central(sentences.terms)
     weight = CENTRAL / (max(central, default=0.0) or 1.0)
@@ -139,7 +139,7 @@ def salience(text: str, sentences: Sentences, query: str = "") -> list[float]:
     return scores
 
 
-def _asked(terms: Sequence[Sequence[str]], query: str) -> list[float]:
+def _query_shares(terms: Sequence[Sequence[str]], query: str) -> list[float]:
     """The share (0 to 1) of the query's weight that each sentence has, by their terms."""
     wanted = question_terms(query) if query else {}
     if not wanted:

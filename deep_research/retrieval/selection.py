@@ -32,15 +32,15 @@ FLOOR_WEIGHT = 2.5  # below the best score nothing is shown to fill, or stands i
 
 @dataclass(slots=True)
 class ChosenPassage:
-    """Candidates ``first`` to ``last`` of a document, of which those at ``marked`` were chosen. It ``breaks_off`` where
-    the list goes on that it announces."""
+    """Candidates ``first`` to ``last`` of a document, of which those at ``highlights`` were chosen. It ``breaks_off``
+    where the list goes on that it announces."""
 
     document: str
     first: int
     last: int
     score: float
     words: int
-    marked: list[int] = field(default_factory=list)
+    highlights: list[int] = field(default_factory=list)
     breaks_off: bool = False
 
 
@@ -107,8 +107,8 @@ def passages(view: View, scores: Sequence[float], words: int) -> list[ChosenPass
         c = _led_to(view, view.candidates[i])
         home = next((p for p in found if p.document == c.document and p.first <= c.place <= p.last), None)
         if home:
-            if len(home.marked) < MAX_ANSWER_SENTENCES and scores[i] >= best - FLOOR_WEIGHT:
-                home.marked.append(c.place)
+            if len(home.highlights) < MAX_ANSWER_SENTENCES and scores[i] >= best - FLOOR_WEIGHT:
+                home.highlights.append(c.place)
             continue
         passage = _grown(view, c, scores[i], left, found, whole=is_roomy)
         if passage.words > left and found:

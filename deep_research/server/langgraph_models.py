@@ -113,7 +113,7 @@ def state_object(thread_id: str, turns: Sequence[SessionTurn], answers: Mapping[
     their ids."""
     messages: list[dict[str, Any]] = []
     for turn in turns:
-        messages.append({"type": "human", "content": turn.asked, "id": f"{turn.research_id}-question"})
+        messages.append({"type": "human", "content": turn.user_message, "id": f"{turn.research_id}-question"})
         if answer := answers[turn.research_id]:
             messages.append({"type": "ai", "content": answer, "id": turn.research_id})
     checkpoint: dict[str, Any] = {

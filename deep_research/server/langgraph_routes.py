@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from deep_research.capabilities.agent_state import AgentState
 from deep_research.errors import LogDamagedError, RunNotFoundError, StoreVersionError, UsageError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.research.operations import Right
 from deep_research.research.run_summary import RunSummary
 from deep_research.research.sessions import SessionTurn
@@ -324,6 +324,6 @@ def _frame(number: int | None, name: str, data: Any) -> bytes:
 
 
 def _error(error: Exception) -> dict[str, str]:
-    log.warning("stream_failed", error=told(error))
+    log.warning("stream_failed", error=describe_error(error))
     problem, _ = problem_of(error)
     return {"error": problem.code, "message": f"{problem.detail} {problem.hint}".strip()}

@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from fastapi.sse import KEEPALIVE_COMMENT
 
 from deep_research.errors import DeepResearchError, UsageError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.protocol import ProtocolAdapter
 from deep_research.research.live_run import LIVE, Item
 from deep_research.research.run_summary import RunSummary
@@ -177,7 +177,7 @@ async def event_stream(
     except ServerStops:
         yield RETRY
     except DeepResearchError as error:  # too late for a status: the client comes again, and has it then
-        log.warning("stream_failed", run=research_id, error=told(error))
+        log.warning("stream_failed", run=research_id, error=describe_error(error))
         yield RETRY
 
 

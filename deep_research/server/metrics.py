@@ -16,7 +16,7 @@ from deep_research.server.users import User
 from deep_research.state import RunStatus
 
 MAX_COUNT = 10_000  # runs of one status that are counted
-_COUNTED = tuple(status for status in RunStatus if not status.ended)
+_COUNTED = tuple(status for status in RunStatus if not status.is_final)
 _KIND = "text/plain; version=0.0.4; charset=utf-8"
 
 

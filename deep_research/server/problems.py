@@ -33,7 +33,7 @@ from deep_research.errors import (
     TokenError,
     UsageError,
 )
-from deep_research.logs import get_log, placeless, redact, redact_value, told
+from deep_research.logs import describe_error, get_log, placeless, redact, redact_value
 
 OPENAI_PATHS = ("/v1/responses", "/v1/chat", "/v1/models")
 MAX_FAULTS = 20  # of a request that are named
@@ -112,7 +112,7 @@ def problem_of(error: Exception) -> tuple[Problem, dict[str, str]]:
         return _of_request(error), {}
     if isinstance(error, HTTPException):
         return _of_http(error), dict(error.headers or {})
-    log.error("request_failed", error=told(error), exc_info=error)
+    log.error("request_failed", error=describe_error(error), exc_info=error)
     return _problem(500, "unexpected", _HIDDEN_DETAILS[HTTPStatus.INTERNAL_SERVER_ERROR], _IN_THE_LOG), {}
 
 
@@ -120,7 +120,7 @@ def _of_ours(error: DeepResearchError) -> tuple[Problem, dict[str, str]]:
     answer = next(_ANSWERS[kind] for kind in type(error).__mro__ if kind in _ANSWERS)
     headers = dict(answer.headers)
     if answer.hidden:
-        log.error("request_failed", error=told(error), exc_info=error)
+        log.error("request_failed", error=describe_error(error), exc_info=error)
         return _problem(answer.status, error.code, _HIDDEN_DETAILS[answer.status], _IN_THE_LOG), headers
     data = {name: error.data[name] for name in _SHOWN_DATA if error.data.get(name) is not None}
     if "retry_after" in data:

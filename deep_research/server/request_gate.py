@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.server.problems import RequestRefused, error_response, path_of
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -103,7 +103,7 @@ class RequestGate:
     async def _refuse(self, scope: Scope, body: _Body, answer: _Answer, error: Exception) -> None:
         if answer.status:  # too late for another: the server cuts the connection
             is_refusal = isinstance(error.__cause__, RequestRefused)  # as of streams, when the server stops
-            (log.info if is_refusal else log.error)("answer_cut", error=told(error))
+            (log.info if is_refusal else log.error)("answer_cut", error=describe_error(error))
             return
         if getattr(error, "status_code", 0) != HTTPStatus.REQUEST_TIMEOUT:
             await body.drain()

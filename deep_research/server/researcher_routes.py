@@ -16,7 +16,7 @@ from deep_research.capabilities.agent_state import AgentState
 from deep_research.capabilities.offers import AgentOffers, offers_of_researcher
 from deep_research.capabilities.research_answer import answer_content, has_answer
 from deep_research.errors import DeepResearchError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.research.operations import Right
 from deep_research.research.run_summary import RunSummary
 from deep_research.server.access import SCHEMES, run_with, service_of, user_with
@@ -243,7 +243,7 @@ async def _frames(
         yield _event("data", _state(state, message).model_dump())
         yield b"event: end\n\n"
     except Exception as error:  # a stream that only ended would look as if there were no answer
-        log.warning("stream_failed", run=research_id, error=told(error))
+        log.warning("stream_failed", run=research_id, error=describe_error(error))
         problem, _ = problem_of(error)
         text = f"{problem.detail} {problem.hint}".strip()
         yield _event("error", {"status_code": problem.status, "message": text})

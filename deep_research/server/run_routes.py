@@ -296,7 +296,7 @@ async def _events(
         return await asyncio.to_thread(_event_page, events, query.limit)
     service.refuse_closing()
     service.streams.check(user.name)
-    if after and run.status.ended and not await service.engine.aevents(run.research_id, after, limit=1):
+    if after and run.status.is_final and not await service.engine.aevents(run.research_id, after, limit=1):
         return Response(status_code=204)
     frame = protocol_frame(run.research_id) if query.format == "protocol" else event_frame
     stream = event_stream(service, user.name, run.research_id, after, frame)

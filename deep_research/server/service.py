@@ -14,7 +14,7 @@ from deep_research.errors import (
     RunBusyError,
     RunNotFoundError,
 )
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.research.operations import Right
 from deep_research.server.problems import RequestRefused
 from deep_research.server.streams import Streams
@@ -215,4 +215,4 @@ def _check_dollars(user: User, run: RunSummary, caps: Budget | Any) -> None:
 def _note_failure(task: asyncio.Task[ResearchResult]) -> None:
     """What ended a run in the background is no answer to a request any more."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.warning("resume_failed", error=told(error))
+        log.warning("resume_failed", error=describe_error(error))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from deep_research.errors import UsageError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.server.app import Routes, create_app
 from deep_research.server.http_protocol import bounded_protocol
 from deep_research.server.request_gate import LOOPBACK_HOSTS, RequestLimits
@@ -143,7 +143,7 @@ class _Server(uvicorn.Server):
             parked = await self._service.engine.adrain(self._drain_seconds)
             log.info("drained", parked=parked)
         except Exception as error:
-            log.error("drain_failed", error=told(error))
+            log.error("drain_failed", error=describe_error(error))
         finally:
             self.should_exit = True
 

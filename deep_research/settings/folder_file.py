@@ -15,7 +15,7 @@ from typing import Any
 from deep_research.addresses import is_loopback
 from deep_research.errors import SettingsError
 from deep_research.files import read_regular
-from deep_research.settings.values import shown
+from deep_research.settings.values import display_value
 
 # Words for models and reports, and sites that no request goes to on account of them.
 FREE_TEXTS = (
@@ -92,7 +92,7 @@ class FolderFile:
 
     def _refusal(self, name: str, text: str, what: str, source: str) -> SettingsError:
         return SettingsError(
-            f"{name} in {source} names {what}: {shown(text)}.",
+            f"{name} in {source} names {what}: {display_value(text)}.",
             hint=f"If you trust the folder, name its file: --config {self.where}, or config={self.where!r}.",
             setting=name,
         )

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.patterns import regex
-from deep_research.settings.values import Name, Names, plain, shown
+from deep_research.settings.values import Name, Names, display_value, plain
 
 MAX_TIMEOUT = 600.0  # seconds
 _NAME = regex(r"[a-z][a-z0-9_]{0,19}")  # it begins the names of tools
@@ -83,7 +83,7 @@ def _server(name: str, value: Any) -> Any:
             setting="mcp_servers",
         )
     if not isinstance(value, Mapping):
-        raise _refusal(name, f"must be a table, got {shown(value)}")
+        raise _refusal(name, f"must be a table, got {display_value(value)}")
     try:
         server = McpServer.model_validate(dict(value))
     except ValidationError as error:
@@ -94,7 +94,7 @@ def _server(name: str, value: Any) -> Any:
                 "setting", plain(key), McpServer.model_fields, where=f"mcp_servers.{name}"
             ) from None
         # The value of a variable may be a key.
-        got = "" if key == "env" else f", got {shown(details['input'])}"
+        got = "" if key == "env" else f", got {display_value(details['input'])}"
         raise _refusal(f"{name}.{key}", f"must be {_FORMS.get(key, 'a text')}{got}") from None
     if problem := _problem(server):
         raise _refusal(name, problem)
@@ -106,7 +106,8 @@ def _problem(server: McpServer) -> str:
     if (server.command is None) == (server.url is None):
         return "needs either a command or a url"
     if server.command is not None and "/" in server.command and not _is_whole(server.command):
-        return f"names a command by a part of its path ({shown(server.command)}): name it alone, or its whole path"
+        command = display_value(server.command)
+        return f"names a command by a part of its path ({command}): name it alone, or its whole path"
     if server.url is not None:
         if server.args or server.env or server.variables:
             return "has a url, and args, env or variables, which only a command takes"
@@ -115,9 +116,9 @@ def _problem(server: McpServer) -> str:
     elif server.token_variable is not None:
         return "has a token_variable, which only a url takes; name variables of a command in variables"
     if server.search_tool is not None and server.search_tool not in server.callable_tools:
-        return f"has a search_tool that is in neither tools nor approved: {shown(server.search_tool)}"
+        return f"has a search_tool that is in neither tools nor approved: {display_value(server.search_tool)}"
     if strange := [tool for tool in server.pins if tool not in server.callable_tools]:
-        return f"has a pin of a tool that is in neither tools nor approved: {shown(strange[0])}"
+        return f"has a pin of a tool that is in neither tools nor approved: {display_value(strange[0])}"
     if any(not _PIN.fullmatch(pin) for pin in server.pins.values()):
         return f"has pins that are not {_FORMS['pins']}"
     return ""

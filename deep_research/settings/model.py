@@ -34,8 +34,8 @@ from deep_research.settings.values import (
     Paths,
     Sizes,
     TokensByRole,
+    display_value,
     plain,
-    shown,
 )
 from deep_research.state import Budget, RunOptions
 from deep_research.state.run import SubQueryCount
@@ -575,7 +575,7 @@ class Settings(BaseModel):
             return Budget(**caps)
         if not isinstance(over, Budget | Mapping):
             raise SettingsError(
-                f"budget must be a Budget, got {shown(over)} (from argument).", setting="budget"
+                f"budget must be a Budget, got {display_value(over)} (from argument).", setting="budget"
             )
         try:
             own = Budget.model_validate(over)
@@ -647,7 +647,7 @@ def explained(
         return UnknownNameError.of("setting", plain(name), model.model_fields, listed=EVERY_SETTING)
     wanted = _wanted(details, model, name)
     return SettingsError(
-        f"{name} must be {wanted}, got {shown(details['input'])}{_from(origins, name)}.", setting=name
+        f"{name} must be {wanted}, got {display_value(details['input'])}{_from(origins, name)}.", setting=name
     )
 
 

@@ -15,7 +15,7 @@ from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.files import read_regular
 from deep_research.settings.folder_file import FolderFile
 from deep_research.settings.model import Settings, kind, optional
-from deep_research.settings.values import EVERY_SETTING, one_line, plain, shown
+from deep_research.settings.values import EVERY_SETTING, display_value, one_line, plain
 
 PREFIX = "DEEP_RESEARCH_"
 CONFIG_VARIABLE = "DEEP_RESEARCH_CONFIG"
@@ -143,7 +143,7 @@ def _absolute(name: str, value: Any, layer: _Layer) -> Any:
     except RuntimeError:
         origin = layer.origins[name]
         raise SettingsError(
-            f"{name} names the home folder of an unknown user, got {shown(value)} (from {origin}).",
+            f"{name} names the home folder of an unknown user, got {display_value(value)} (from {origin}).",
             setting=name,
         ) from None
 

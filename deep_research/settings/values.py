@@ -108,7 +108,7 @@ NamedPaths = dict[Name, AnyPath]
 Addresses = Annotated[dict[Name, Name], BeforeValidator(_addresses)]
 
 
-def shown(value: object) -> str:
+def display_value(value: object) -> str:
     """A value for an error line: short, and nothing in it that looks like a secret."""
     return _cut(redact(repr(value)))
 

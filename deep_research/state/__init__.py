@@ -48,7 +48,13 @@ if TYPE_CHECKING:
         SupervisorAction,
         WhenDue,
     )
-    from deep_research.state.question_parts import Answered, AnswerStatus, PartVerdict, QuestionPart, answered
+    from deep_research.state.question_parts import (
+        AnswerCoverage,
+        AnswerStatus,
+        PartVerdict,
+        QuestionPart,
+        answer_coverage,
+    )
     from deep_research.state.queue_place import QueuePlace
     from deep_research.state.records import (
         AgentDecision,
@@ -100,8 +106,8 @@ __all__ = [
     "Admission",
     "AgentDecision",
     "AgentRole",
+    "AnswerCoverage",
     "AnswerStatus",
-    "Answered",
     "Aspect",
     "Budget",
     "Citation",
@@ -188,7 +194,7 @@ __all__ = [
     "UserContext",
     "ValidationResult",
     "WhenDue",
-    "answered",
+    "answer_coverage",
     "merge_parts",
 ]
 
@@ -199,7 +205,7 @@ _NAMES = {
         "PartJudgement Repair RepairKind merge_parts"
     ),
     "parking": "Parking",
-    "question_parts": "AnswerStatus Answered PartVerdict QuestionPart answered",
+    "question_parts": "AnswerCoverage AnswerStatus PartVerdict QuestionPart answer_coverage",
     "phases": (
         "PHASE_TO_AGENT AbortReason AgentRole ConfidenceLevel CommandKind DeepResearchPhase ModelRole "
         "ParkedKind RunStatus SourceKind SourceQuality SubQueryStatus SupervisorAction WhenDue"

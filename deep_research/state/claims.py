@@ -45,7 +45,7 @@ class Discrepancy(Record):
 
     aspect: Aspect
     claimed: str = ""
-    found: str = ""
+    in_source: str = ""
 
 
 class ClaimKind(StrEnum):
@@ -108,13 +108,13 @@ class Claim(Record):
 
     ``text`` are its words without references, ``heading`` what it stands under (section; of a cell also its row and
     column), ``place`` where in the draft it stands, in code points, ``block`` the number of the block of the report in
-    which it stands, None where that cannot be told. ``finding_ids`` are the findings that it cites, or
-    where ``inherited`` those that carry it and are cited near it or not at all; ``numbers`` are its references in the
-    report. ``checked`` is the verdict of ``checker`` (name and version), by code alone, ``score`` and ``share`` (0 to 1)
+    which it stands, None where that cannot be told. ``finding_ids`` are the findings that it cites, or where
+    ``inherited`` those that carry it and are cited near it or not at all; ``numbers`` are its references in the report.
+    ``code_verdict`` is the verdict of ``checker`` (name and version), by code alone, ``score`` and ``share`` (0 to 1)
     are its figures; ``verdict`` is what counts, see `deep_research.report.judging`. ``evidence`` are the passages that
     decide it: those that the judge named, else those that hold most of it, the best first; ``reasons`` say what code
-    finds that no source has. ``marked``: the report says there that nothing carries it. ``was`` are the words that stood
-    there before the repair.
+    finds that no source has. ``is_marked``: the report says there that nothing carries it. ``was`` are the words that
+    stood there before the repair.
     """
 
     id: str
@@ -128,14 +128,14 @@ class Claim(Record):
     numbers: tuple[int, ...] = ()
     basis: ClaimBasis = ClaimBasis.SOURCES
     verdict: ClaimVerdict
-    checked: ClaimVerdict
+    code_verdict: ClaimVerdict
     checker: str
     score: float = Field(default=0.0, ge=0, le=1)
     share: float = Field(default=0.0, ge=0, le=1)
     reasons: tuple[Discrepancy, ...] = ()
     evidence: tuple[Quote, ...] = ()
     judgement: Judgement | None = None
-    marked: bool = False
+    is_marked: bool = False
     was: str = ""
 
 
@@ -172,7 +172,7 @@ class Draft(Record):
 
 class ClaimCounts(Record):
     """How many claims a report has, by verdict; how many of those that are supported tell ``of_run``, of the research
-    itself, and are borne out by its log; how many are ``marked``; how many were ``repaired`` and ``removed``; how
+    itself, and are borne out by its log; how many are ``marks``; how many were ``repairs`` and ``removals``; how
     many the judge judged, which models that were (``judges``), and about how many it could not be asked (``unasked``)."""
 
     supported: int = 0
@@ -181,9 +181,9 @@ class ClaimCounts(Record):
     unsupported: int = 0
     unchecked: int = 0
     of_run: int = 0
-    marked: int = 0
-    repaired: int = 0
-    removed: int = 0
+    marks: int = 0
+    repairs: int = 0
+    removals: int = 0
     judged: int = 0
     judges: tuple[str, ...] = ()
     unasked: int = 0
@@ -206,9 +206,9 @@ class ClaimCounts(Record):
         return cls(
             **{verdict.value: sum(c.verdict is verdict for c in every) for verdict in ClaimVerdict},
             of_run=sum(c.basis is ClaimBasis.RUN and c.verdict is ClaimVerdict.SUPPORTED for c in every),
-            marked=sum(claim.marked for claim in every),
-            repaired=sum(repair.kind is not RepairKind.REMOVED for repair in repair_list),
-            removed=sum(repair.kind is RepairKind.REMOVED for repair in repair_list),
+            marks=sum(claim.is_marked for claim in every),
+            repairs=sum(repair.kind is not RepairKind.REMOVED for repair in repair_list),
+            removals=sum(repair.kind is RepairKind.REMOVED for repair in repair_list),
             judged=len(judged),
             judges=tuple(sorted({each.model for each in judged})),
             unasked=len(judgements) - len(judged),

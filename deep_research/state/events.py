@@ -298,11 +298,11 @@ class ClaimsJudged(Event):
 
 
 class ReportCompared(Event):
-    """The report was revised, and its two versions compared. Where the new one is ``kept`` it is written with this;
-    else the earlier one stays the report, and the new one is left in the log."""
+    """The report was revised, and its two versions compared. Where the new one is ``replaces_earlier`` it is written
+    with this; else the earlier one stays the report, and the new one is left in the log."""
 
     type: Literal["report.compared"] = "report.compared"
-    kept: bool
+    replaces_earlier: bool
     because: tuple[str, ...]
 
 

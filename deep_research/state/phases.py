@@ -80,7 +80,7 @@ class RunStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
     @property
-    def ended(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the run has a terminal event as its last word."""
         return self in (RunStatus.COMPLETED, RunStatus.ABORTED)
 

@@ -11,7 +11,7 @@ from deep_research.state import events as ev
 from deep_research.state.figures import Figures
 from deep_research.state.parking import Parking
 from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus, SubQueryStatus
-from deep_research.state.question_parts import answered, lacking, told_lacking
+from deep_research.state.question_parts import answer_coverage, lacking, told_lacking
 from deep_research.state.queue_place import QueuePlace
 from deep_research.state.reducer import Fold
 from deep_research.state.spending import plus
@@ -84,7 +84,7 @@ class Projector:
                 findings=len(self.findings),
                 tokens=self.tokens,
                 cost_usd=self.cost_usd,
-                answered=answered(self.parts, self.verdicts),
+                answer_coverage=answer_coverage(self.parts, self.verdicts),
             ),
         )
 

@@ -35,7 +35,7 @@ class PartVerdict(Record):
     claim_ids: tuple[str, ...] | None = None
 
 
-class Answered(StrEnum):
+class AnswerCoverage(StrEnum):
     """How far a question is answered."""
 
     YES = "yes"
@@ -68,12 +68,12 @@ def untold(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> tu
     return (f"The report leaves out what was found of: {texts}.",) if texts else ()
 
 
-def answered(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> Answered | None:
+def answer_coverage(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> AnswerCoverage | None:
     """By the verdicts on its parts alone; None while one has none."""
     by_part = {each.part_id: each.verdict for each in verdicts}
     kinds = {by_part.get(part.id) for part in parts}
     if not kinds or None in kinds:
         return None
     if kinds == {AnswerStatus.ANSWERED}:
-        return Answered.YES
-    return Answered.NO if kinds == {AnswerStatus.NOT_FOUND} else Answered.PARTLY
+        return AnswerCoverage.YES
+    return AnswerCoverage.NO if kinds == {AnswerStatus.NOT_FOUND} else AnswerCoverage.PARTLY

@@ -105,7 +105,7 @@ def read_for_less(state: DeepResearchState, caps: Collection[str]) -> frozenset[
         return frozenset()
     whole = {
         item.id
-        for item in state.sent.get(DeepResearchPhase.ANALYSIS, ContextUsage()).items
+        for item in state.context_usage.get(DeepResearchPhase.ANALYSIS, ContextUsage()).items
         if item.current_tokens >= item.original_tokens
     }
     return frozenset(state.analyzed - whole)
@@ -157,6 +157,6 @@ def _is_unwritten(state: DeepResearchState, caps: Collection[str]) -> bool:
     """Whether the report was written without the model that was to write it."""
     return (
         state.report is not None
-        and DeepResearchPhase.SYNTHESIS not in state.sent
+        and DeepResearchPhase.SYNTHESIS not in state.context_usage
         and any(told_of(notice, caps) for notice in (*state.limits, *state.notices))
     )

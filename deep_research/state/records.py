@@ -169,7 +169,7 @@ class Finding(Record):
     sub_query_id: str | None = None
     relevance: float = 0.0
     iteration: int = 1
-    marked: tuple[Span, ...] = ()
+    highlights: tuple[Span, ...] = ()
     heading: str = ""
     rank: int | None = None
     probability: float | None = None
@@ -200,13 +200,13 @@ class Gap(Record):
 
 
 class ContradictionSide(Record):
-    """What one finding says in a contradiction: ``told`` in its own words (``57 metres``), ``quote`` where it stands in
-    its source, where that is known. ``value`` is in ``unit``, both empty where it is no measured value; ``published`` is
-    the date of the source; sides of one ``voice`` (counted from 0) are no independent witnesses."""
+    """What one finding says in a contradiction: ``wording`` in its own words (``57 metres``), ``quote`` where it stands
+    in its source, where that is known. ``value`` is in ``unit``, both empty where it is no measured value;
+    ``published`` is the date of the source; sides of one ``voice`` (counted from 0) are no independent witnesses."""
 
     finding_id: str
     source_id: str
-    told: str
+    wording: str
     quote: Quote | None = None
     value: float | None = None
     unit: str = ""
@@ -433,7 +433,7 @@ class Limit(Notice):
     """
 
     cap: float | None = None
-    used: float | None = None
+    usage: float | None = None
 
     @property
     def of_cap(self) -> str:

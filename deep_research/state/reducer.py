@@ -77,7 +77,7 @@ _COLLECTIONS = frozenset(
         "notices",
         "answers",
         "reservations",
-        "sent",
+        "context_usage",
     }
 )
 _SCALARS = tuple(name for name in DeepResearchState.model_fields if name not in _COLLECTIONS)
@@ -171,7 +171,7 @@ class Fold:
         self.notices: dict[tuple[str, str], Notice] = {(x.name, x.message): x for x in base.notices}
         self.answers: dict[str, Any] = dict(base.answers)
         self.reservations: dict[str, Reservation] = {r.call_id: r for r in base.reservations}
-        self.sent: dict[DeepResearchPhase, ContextUsage] = dict(base.sent)
+        self.sent: dict[DeepResearchPhase, ContextUsage] = dict(base.context_usage)
         self._snapshot: DeepResearchState | None = None
         # Ranking is worth doing only when what is ranked has changed.
         self._sources: tuple[Source, ...] | None = None
@@ -233,7 +233,7 @@ class Fold:
                 notices=tuple(self.notices[key] for key in sorted(self.notices)),
                 answers=dict(self.answers),
                 reservations=tuple(self.reservations.values()),
-                sent=dict(self.sent),
+                context_usage=dict(self.sent),
                 **{name: getattr(self, name) for name in _SCALARS},
             )
         return self._snapshot
@@ -509,7 +509,7 @@ def _add_sources(state: Fold, sources: Iterable[Source]) -> None:
 def _settle(state: Fold, task_id: str) -> tuple[str, ...]:
     """A task is over: the sources of all its attempts."""
     task = state.tasks[task_id]
-    state.tasks[task_id] = task.model_copy(update={"settled": True})
+    state.tasks[task_id] = task.model_copy(update={"is_settled": True})
     return task.source_ids
 
 
@@ -549,7 +549,7 @@ def _task_dispatched(state: Fold, event: ev.TaskDispatched) -> None:
     state.tasks[event.task.id] = TaskState(
         task=event.task,
         earlier=(*current.earlier, *((current.finding,) if current.finding else ())),
-        asked=(*current.asked, current.task.question),
+        questions=(*current.questions, current.task.question),
         private=current.private,
         offered=current.offered,
         refusals=current.refusals,
@@ -559,7 +559,7 @@ def _task_dispatched(state: Fold, event: ev.TaskDispatched) -> None:
 def _at_work(state: Fold, event: ev.TaskStepped | ev.TaskFinished | ev.TaskReviewed) -> TaskState:
     """The attempt that an event is about. Raises `LogDamagedError` where another one is at work."""
     task = state.tasks[event.task_id]
-    if task.task.attempt != event.attempt or task.settled:
+    if task.task.attempt != event.attempt or task.is_settled:
         raise _damaged(
             f"'{event.name}' of attempt {event.attempt} at a task at attempt {task.task.attempt}",
             state.research_id,
@@ -624,7 +624,7 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
     state.contradictions.update((c.id, c) for c in event.contradictions)
     state.references.update((r, None) for r in event.references)
     for task_id in event.task_ids:
-        state.tasks[task_id] = state.tasks[task_id].model_copy(update={"taken": True})
+        state.tasks[task_id] = state.tasks[task_id].model_copy(update={"is_merged": True})
 
 
 def _passed_over(state: Fold, source_ids: Iterable[str]) -> None:
@@ -700,7 +700,7 @@ def _claims_judged(state: Fold, event: ev.ClaimsJudged) -> None:
 
 @_on(ev.ReportCompared)
 def _report_compared(state: Fold, event: ev.ReportCompared) -> None:
-    if not event.kept:  # what was told with the new draft is not of the report that stays
+    if not event.replaces_earlier:  # what was told with the new draft is not of the report that stays
         _drop_notices(state, OF_REPORT)
 
 
@@ -923,7 +923,7 @@ def _add_limit(state: Fold, limit: Limit) -> None:
     key = limit.name, limit.message
     if limit.name in OF_PAGES:
         skipped = _all_skipped(state.limits.get(key), limit)
-        limit = limit.model_copy(update={"skipped": skipped, "used": state.usage.fetches})
+        limit = limit.model_copy(update={"skipped": skipped, "usage": state.usage.fetches})
     state.limits[key] = limit
 
 

@@ -21,13 +21,13 @@ class Exchange(Record):
 class Resolution(Record):
     """How a question was read after the turns before it.
 
-    ``asked`` are the user's words and ``question`` what is researched. ``by`` says who made the one of the other, and
-    ``why`` in a few words; where ``is_resolved`` is False, nothing before says what ``asked`` points to. ``turns`` are
-    the ids of the runs before it, the oldest first, ``summary`` is what the agents are told of them, and ``recalls``:
-    the sources that these runs saved are read before anything is searched.
+    ``user_message`` are the user's words and ``question`` what is researched. ``by`` says who made the one of the
+    other, and ``why`` in a few words; where ``is_resolved`` is False, nothing before says what ``user_message`` points
+    to. ``turns`` are the ids of the runs before it, the oldest first, ``summary`` is what the agents are told of them,
+    and ``recalls``: the sources that these runs saved are read before anything is searched.
     """
 
-    asked: str
+    user_message: str
     question: str
     by: Literal["rule", "model"] = "rule"
     is_resolved: bool = True

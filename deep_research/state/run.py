@@ -21,7 +21,13 @@ from deep_research.state.phases import (
     SourceQuality,
     SubQueryStatus,
 )
-from deep_research.state.question_parts import Answered, PartVerdict, QuestionPart, answered, lacking
+from deep_research.state.question_parts import (
+    AnswerCoverage,
+    PartVerdict,
+    QuestionPart,
+    answer_coverage,
+    lacking,
+)
 from deep_research.state.queue_place import QueuePlace
 from deep_research.state.records import (
     ANSWERED,
@@ -245,7 +251,7 @@ class DeepResearchState(Record):
     searching_stopped: bool = False
     usage: Usage = Usage()
     reservations: tuple[Reservation, ...] = ()
-    sent: dict[DeepResearchPhase, ContextUsage] = Field(default_factory=dict)
+    context_usage: dict[DeepResearchPhase, ContextUsage] = Field(default_factory=dict)
     reading: ReadingPlan | None = None
     iteration_spent: Spent = Spent()
     phase_spent: Spent = Spent()
@@ -288,9 +294,9 @@ class DeepResearchState(Record):
         return min(self.options.max_iterations, cap) if cap else self.options.max_iterations
 
     @property
-    def answered(self) -> Answered | None:
+    def answer_coverage(self) -> AnswerCoverage | None:
         """How far the question is answered, by the verdicts on its parts; None before the evidence was weighed."""
-        return answered(self.parts, self.verdicts)
+        return answer_coverage(self.parts, self.verdicts)
 
     @property
     def next_index(self) -> int:
@@ -363,7 +369,7 @@ class DeepResearchState(Record):
     def passed_over(self) -> frozenset[str]:
         """The sources that agents of tasks were shown and neither quoted nor named as worth reading. They are kept, since
         what was shown of them can be looked at; nobody reads them."""
-        tasks = [task for task in self.tasks if task.settled]
+        tasks = [task for task in self.tasks if task.is_settled]
         of_tasks = {task.task.sub_query_id for task in tasks}
         shown_ids = {i for task in tasks for i in task.source_ids}
         read = {i for task in tasks for i in task.sources_to_read}

@@ -53,15 +53,15 @@ class Budget(Record):
 
 
 class TokenUsage(Record):
-    """Tokens as the provider counted them. ``cached`` (read) and ``written`` to a cache are part of ``input``,
-    ``reasoning`` is part of ``output``. ``known`` is false where the provider did not say."""
+    """Tokens as the provider counted them. ``cache_read`` (read) and ``cache_write`` to a cache are part of ``input``,
+    ``reasoning`` is part of ``output``. ``is_known`` is false where the provider did not say."""
 
     input: int = Field(default=0, ge=0)
-    cached: int = Field(default=0, ge=0)
-    written: int = Field(default=0, ge=0)
+    cache_read: int = Field(default=0, ge=0)
+    cache_write: int = Field(default=0, ge=0)
     output: int = Field(default=0, ge=0)
     reasoning: int = Field(default=0, ge=0)
-    known: bool = True
+    is_known: bool = True
 
     @property
     def total(self) -> int:
@@ -70,11 +70,11 @@ class TokenUsage(Record):
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
             input=self.input + other.input,
-            cached=self.cached + other.cached,
-            written=self.written + other.written,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
             output=self.output + other.output,
             reasoning=self.reasoning + other.reasoning,
-            known=self.known and other.known,
+            is_known=self.is_known and other.is_known,
         )
 
 
@@ -95,7 +95,7 @@ class Reservation(Record):
 
     @property
     def tokens(self) -> TokenUsage:
-        return TokenUsage(input=self.input_tokens, output=self.output_tokens, known=False)
+        return TokenUsage(input=self.input_tokens, output=self.output_tokens, is_known=False)
 
     @property
     def by_cap(self) -> dict[str, float | None]:
@@ -171,7 +171,7 @@ class Usage(Record):
         rows = {(row.role, row.phase, row.model): row for row in self.models}
         key = (request.role, request.phase, request.model)
         row = rows.get(key) or ModelSpend(role=request.role, phase=request.phase, model=request.model)
-        is_measured = request.input_bytes > 0 and tokens.known and tokens.input > 0 and not failed
+        is_measured = request.input_bytes > 0 and tokens.is_known and tokens.input > 0 and not failed
         rows[key] = row.model_copy(
             update={
                 "calls": row.calls + 1,
@@ -187,10 +187,10 @@ class Usage(Record):
             "model_calls": self.model_calls + 1,
             "failed_model_calls": self.failed_model_calls + failed,
             "input_tokens": self.input_tokens + tokens.input,
-            "cached_tokens": self.cached_tokens + tokens.cached,
+            "cached_tokens": self.cached_tokens + tokens.cache_read,
             "output_tokens": self.output_tokens + tokens.output,
             "reasoning_tokens": self.reasoning_tokens + tokens.reasoning,
-            "tokens_known": self.tokens_known and tokens.known,
+            "tokens_known": self.tokens_known and tokens.is_known,
             "cost_usd": plus(self.cost_usd, cost_usd),
         }
         return self.model_copy(update=sums | {"models": tuple(rows[key] for key in sorted(rows))})

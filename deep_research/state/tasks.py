@@ -125,22 +125,22 @@ class TaskReview(Record):
 
 class TaskState(Record):
     """A task as it stands: its latest attempt with its steps, finding and review, and of the attempts before it their
-    findings (``earlier``) and questions (``asked``). ``private``, ``offered`` and ``refusals`` are of all attempts: the
-    private sources of which it was shown something, the sites of links that were offered (see `TaskStep`), how many uses
-    of tools were refused. ``settled``: it is worked on no more; ``taken``: what it found is among the findings of the
-    run."""
+    findings (``earlier``) and questions (``questions``). ``private``, ``offered`` and ``refusals`` are of all attempts:
+    the private sources of which it was shown something, the sites of links that were offered (see `TaskStep`), how many
+    uses of tools were refused. ``is_settled``: it is worked on no more; ``is_merged``: what it found is among the
+    findings of the run."""
 
     task: Task
     steps: tuple[TaskStep, ...] = ()
     finding: TaskFinding | None = None
     review: TaskReview | None = None
     earlier: tuple[TaskFinding, ...] = ()
-    asked: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     offered: tuple[str, ...] = ()
     refusals: int = 0
-    settled: bool = False
-    taken: bool = False
+    is_settled: bool = False
+    is_merged: bool = False
 
     @property
     def source_ids(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from deep_research.errors import (
     RunNotFoundError,
     RunStateError,
 )
-from deep_research.logs import kept, masked
+from deep_research.logs import masked, safe_name
 from deep_research.state.journal import Content, PageHead
 from deep_research.state.phases import CommandKind, ParkedKind, RunStatus, WhenDue
 from deep_research.state.projection import Projection
@@ -182,7 +182,7 @@ class NewRun:
 
 def kept_places(places: Sequence[str]) -> tuple[str, ...]:
     """A path with a secret in it is of no use without: an empty one stands for it."""
-    return tuple(place if kept(place) == place else "" for place in places)
+    return tuple(place if safe_name(place) == place else "" for place in places)
 
 
 class Outbox(Protocol):
@@ -248,7 +248,7 @@ class Watch:
 
     on_command: Callable[[Command], None]
     on_lost: Callable[[], None]
-    seen: set[int] = field(default_factory=set)
+    seen_ids: set[int] = field(default_factory=set)
 
 
 class Store(ABC):
@@ -291,7 +291,7 @@ class Store(ABC):
         """Acquire the run that a worker takes next, in one operation; None where none may be claimed. See `claim_order`;
         the ids ``besides`` are passed over. A store that can do so without a look at all its runs should; one that does
         not keep ``claimed_at`` serves its users by age alone."""
-        rows = claim_order(self.runs(), set(self.answered()), self.now())
+        rows = claim_order(self.runs(), set(self.answered_runs()), self.now())
         for row in rows:
             if row.run_id in besides:
                 continue
@@ -348,7 +348,7 @@ class Store(ABC):
         """The commands that wait for whoever works on the run next, the oldest first; none where a store cannot tell."""
         return []
 
-    def answered(self) -> list[str]:
+    def answered_runs(self) -> list[str]:
         """The parked runs for which an answer was left. A store that can say so without a look at each of them should."""
         parked = self.runs(filter=RunFilter(status=RunStatus.PARKED))
         return [

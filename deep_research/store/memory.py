@@ -122,7 +122,7 @@ class MemoryStore(Store):
 
     def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
         with self._gate:
-            now, answered_ids = self.now(), set(self.answered())
+            now, answered_ids = self.now(), set(self.answered_runs())
             for row in claim_order(self.runs(), answered_ids, now):
                 if row.run_id in besides:
                     continue
@@ -173,8 +173,8 @@ class MemoryStore(Store):
 
     @staticmethod
     def _tell(watch: Watch, command: Command) -> None:
-        if command.id not in watch.seen:
-            watch.seen.add(command.id)
+        if command.id not in watch.seen_ids:
+            watch.seen_ids.add(command.id)
             watch.on_command(command)
 
     def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[StoredEvent]:

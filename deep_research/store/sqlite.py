@@ -172,7 +172,7 @@ class SQLiteStore(Store):
             )
             return [Command(*row) for row in rows.fetchall()]
 
-    def answered(self) -> list[str]:
+    def answered_runs(self) -> list[str]:
         with self._reader() as db:
             rows = db.execute(
                 "SELECT run_id FROM runs WHERE status = 'parked'"

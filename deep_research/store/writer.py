@@ -433,8 +433,8 @@ class Writer:
         for command in (Command(*row) for row in rows):
             with self._watch_gate:
                 entry = self._watches.get(command.run_id)
-            if entry is not None and command.id not in entry[1].seen:
-                entry[1].seen.add(command.id)
+            if entry is not None and command.id not in entry[1].seen_ids:
+                entry[1].seen_ids.add(command.id)
                 entry[1].on_command(command)
 
 

@@ -26,7 +26,7 @@ async def asking(
         return None
     by_name = {limit.name: limit for limit in (*state.limits, *limits)}
     if state.phase in _ENDS and state.phase_done and is_last_iteration(state):
-        by_name["max_iterations"] = Limit(name="max_iterations", message="", used=state.iteration)
+        by_name["max_iterations"] = Limit(name="max_iterations", message="", usage=state.iteration)
     for name in Budget.model_fields:  # the name of a share or of a shared budget is another one
         cap = getattr(state.options.budget, name)
         if name in by_name and cap is not None:
@@ -43,7 +43,7 @@ async def _parking(
     about: dict[str, Any] = {
         "name": name,
         "cap": cap,
-        "used": limit.used if name == "max_seconds" else _usage_of(state, name),
+        "usage": limit.usage if name == "max_seconds" else _usage_of(state, name),
         "done": {
             "searches": state.usage.searches,
             "sources": len(state.sources),

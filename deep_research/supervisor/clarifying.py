@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import StopResearch, StoreError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.patterns import regex
 from deep_research.phases.prompting import (
     OF_ADVICE,
@@ -22,7 +22,7 @@ from deep_research.phases.prompting import (
     RULES,
     Message,
     Room,
-    asked,
+    ask_model,
     instructions,
     listed,
     one_line,
@@ -203,12 +203,12 @@ async def _by_model(state: DeepResearchState, models: RunModels) -> Doubt | None
     made of them; no page."""
     model = models.model(ModelRole.SUPERVISOR, DeepResearchPhase.PLANNING)
     try:
-        doubt, _ = await asked(model, SYSTEM, MAX_OUTPUT_TOKENS, Doubt, lambda room: _prompt(state, room))
+        doubt, _ = await ask_model(model, SYSTEM, MAX_OUTPUT_TOKENS, Doubt, lambda room: _prompt(state, room))
         return doubt
     except (StoreError, StopResearch):
         raise
     except Exception as error:  # a provider may be anybody's
-        log.warning("not_asked", error=told(error))
+        log.warning("not_asked", error=describe_error(error))
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deep_research.retrieval.parsed_question import parse_question
-from deep_research.state import Answered, ConfidenceLevel, DeepResearchState, Depth
+from deep_research.state import AnswerCoverage, ConfidenceLevel, DeepResearchState, Depth
 
 AUTO, USUAL = "auto", "standard"
 _SURE = (ConfidenceLevel.CONFIRMED, ConfidenceLevel.HIGH)
@@ -33,7 +33,7 @@ def falls_short(state: DeepResearchState, *, is_blocked: bool) -> bool:
     whose depth was chosen by rule found no answer, and goes on at the standard depth. Each happens once in a run."""
     if state.recalling:
         is_sure = any(finding.confidence in _SURE for finding in state.findings)
-        return is_blocked or not is_sure or state.answered is not Answered.YES
+        return is_blocked or not is_sure or state.answer_coverage is not AnswerCoverage.YES
     if state.depth is not Depth.QUICK or state.options.depth != AUTO:
         return False
-    return is_blocked or state.answered is Answered.NO
+    return is_blocked or state.answer_coverage is AnswerCoverage.NO

@@ -85,7 +85,7 @@ def is_settled(state: DeepResearchState) -> bool:
         state.iteration > 1
         and told
         and not state.has_unresolved_gaps()
-        and not any(claim.marked for claim in state.claims)
+        and not any(claim.is_marked for claim in state.claims)
     )
 
 

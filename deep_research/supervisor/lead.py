@@ -9,14 +9,14 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import StopResearch, StoreError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.phases.gathering.caps import affordable
 from deep_research.phases.prompting import (
     OF_QUESTION,
     RULES,
     Message,
     Room,
-    asked,
+    ask_model,
     brief,
     instructions,
     listed,
@@ -96,7 +96,7 @@ class LeadAgent:
         except (StoreError, StopResearch):
             raise
         except Exception as error:  # the wave that there was will do
-            log.warning("no_further_wave", error=told(error))
+            log.warning("no_further_wave", error=describe_error(error))
             return (self._decision(state, wave_count, WavePlan(is_enough=True, thought=_failed(error)), ()),)
         tasks = () if plan.is_enough else next_tasks(plan, state)
         decision = self._decision(state, wave_count, plan, tasks)
@@ -104,7 +104,7 @@ class LeadAgent:
 
     async def _ask_model(self, state: DeepResearchState, wave_count: int) -> WavePlan:
         model = self._models.model(ModelRole.SUPERVISOR, DeepResearchPhase.GATHERING)
-        plan, _ = await asked(
+        plan, _ = await ask_model(
             model, SYSTEM, MAX_OUTPUT_TOKENS, WavePlan, lambda room: _message(state, wave_count, room)
         )
         return plan
@@ -135,7 +135,9 @@ def _may_decide(state: DeepResearchState, wave_count: int) -> bool:
     is_over = bool(decisions) and not (decisions[-1].outputs or {}).get("tasks")
     now = {s.id for s in state.sub_queries if s.iteration == state.iteration}
     worked = any(
-        task.settled and not task.outcome.by_search for task in state.tasks if task.task.sub_query_id in now
+        task.is_settled and not task.outcome.by_search
+        for task in state.tasks
+        if task.task.sub_query_id in now
     )
     return (
         worked
@@ -182,7 +184,7 @@ def _message(state: DeepResearchState, wave_count: int, room: Room) -> Message:
     message.cut()
     message.add("What the tasks came to, the first one first:")
     titles = {source.id: source.title for source in state.sources}
-    tasks = [task for task in state.tasks if task.settled]
+    tasks = [task for task in state.tasks if task.is_settled]
     share = RESULTS_SHARE / max(1, len(tasks))
     for number, task in enumerate(tasks, 1):
         text = message.within("\n".join(_result(task, titles)), share, "what tasks found")
@@ -220,4 +222,4 @@ def _sources(quotes: Iterable[Any], titles: dict[str, str]) -> list[str]:
 
 
 def _failed(error: Exception) -> str:
-    return f"No further wave: {told(error)}"
+    return f"No further wave: {describe_error(error)}"

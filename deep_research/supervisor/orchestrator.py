@@ -29,7 +29,7 @@ from deep_research.errors import (
     UsageError,
     WorkError,
 )
-from deep_research.logs import bind, get_log, told
+from deep_research.logs import bind, describe_error, get_log
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
 from deep_research.provenance.secret_filter import PROMPT_UNIT_CHARS, confidential
@@ -37,7 +37,7 @@ from deep_research.state import (
     AbortReason,
     Admission,
     AgentDecision,
-    Answered,
+    AnswerCoverage,
     DeepResearchPhase,
     DeepResearchState,
     Depth,
@@ -151,7 +151,7 @@ def _place(state: DeepResearchState) -> tuple[object, ...]:
     return state.status, state.iteration, state.phase, state.attempt
 
 
-def _taken(review: Review, way: Transition) -> SupervisorAction:
+def _action_of(review: Review, way: Transition) -> SupervisorAction:
     """The action that a transition is."""
     if way.target is Node.ABORTED:
         return SupervisorAction.ABORT
@@ -397,7 +397,7 @@ class SupervisorOrchestrator:
             await self._fail(journal, AbortReason.ERROR, error, str(error))
         except Exception as error:
             log.error("run_failed", error=type(error).__name__)
-            message = f"Unexpected {told(error)}"
+            message = f"Unexpected {describe_error(error)}"
             await self._fail(journal, AbortReason.ERROR, error, message)
 
     async def opening(self, state: DeepResearchState) -> list[Event]:
@@ -426,7 +426,7 @@ class SupervisorOrchestrator:
         state = journal.state
         if state.admission is None or not state.admission.safety_check:
             await self._admit(journal)
-        if journal.state.status.ended:
+        if journal.state.status.is_final:
             raise _Parked
         state = journal.state
         resolved: list[Event] = []
@@ -630,7 +630,7 @@ class SupervisorOrchestrator:
                 name="max_seconds",
                 message=f"The cap of {cap:g} seconds was reached; {len(skipped)} searches were not made.",
                 cap=cap,
-                used=round(self._elapsed(), 3),
+                usage=round(self._elapsed(), 3),
                 skipped=skipped,
             )
             await journal.record(LimitReached(limit=limit))
@@ -724,7 +724,7 @@ class SupervisorOrchestrator:
         events += decided
         if review.phase is DeepResearchPhase.PLANNING:  # when it is done again, they are told already
             events += [NoticeAdded(notice=each) for each in self._notices if each not in state.notices]
-        events += request_events(journal.state, review, _taken(review, way), self._clock())
+        events += request_events(journal.state, review, _action_of(review, way), self._clock())
         if way.target is Node.ABORTED:
             await self._blocked(journal, review, [*events, *last_advice(state, review)])
             return
@@ -793,7 +793,7 @@ class SupervisorOrchestrator:
             next_phase="COMPLETED" if way.target is Node.COMPLETED else way.target.value,
             at=self._clock(),
         )
-        return situation, [DecisionMade(action=_taken(review, way), decision=made)]
+        return situation, [DecisionMade(action=_action_of(review, way), decision=made)]
 
     def _looks_at(self, state: DeepResearchState, phase: DeepResearchPhase) -> bool:
         """Whether a model looks at the report that the writer's model has just written: at the first, and once in an
@@ -818,7 +818,9 @@ class SupervisorOrchestrator:
         """After an ANALYSIS that found no answer: whether what was found leads to further searches."""
         fresh = len(follow_ups(state))
         left = state.max_iterations - state.iteration
-        no_answer = (not state.findings or state.answered is Answered.NO) and review.asked_by == "gate"
+        no_answer = (
+            not state.findings or state.answer_coverage is AnswerCoverage.NO
+        ) and review.asked_by == "gate"
         if not (no_answer and fresh and left > 0) or self._out_of_time(state):
             return situation, []
         made = decisions.iteration(
@@ -850,7 +852,7 @@ class SupervisorOrchestrator:
         try:  # an observer: the run has ended, whatever comes of this
             await self._calls(self._hooks.error, error, timeout=self._hook_timeout)
         except Exception as failure:
-            log.warning("observer_failed", error=told(failure))
+            log.warning("observer_failed", error=describe_error(failure))
             if self._strict_hooks:
                 self._raised = failure
 
@@ -860,7 +862,7 @@ class SupervisorOrchestrator:
         """Record the abort with what it leaves behind, after the events of ``lead``."""
         await journal.settle()  # a call in flight when the run was stopped may just have been recorded
         state = journal.state
-        if state.status.ended:
+        if state.status.is_final:
             return
         events = await asyncio.to_thread(termination.last_words, state, reason)
         decision = decisions.action(
@@ -896,7 +898,7 @@ class SupervisorOrchestrator:
             await self._hook_failed(journal, name, f"no answer within {self._hook_timeout:g} s", error)
             return failed
         except Exception as error:
-            await self._hook_failed(journal, name, told(error), error)
+            await self._hook_failed(journal, name, describe_error(error), error)
             return failed
         wanted = ANSWERS[name]
         if answer is not None and not isinstance(answer, wanted):

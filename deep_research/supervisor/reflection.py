@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import ModelError, StopResearch, StoreError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import Phase
@@ -21,7 +21,7 @@ from deep_research.phases.prompting import (
     RULES,
     Message,
     Room,
-    asked,
+    ask_model,
     instructions,
     listed,
     one_line,
@@ -83,7 +83,7 @@ async def reflect(
     prompt: str,
 ) -> Reflection:
     """What the supervisor's model thinks of a finished phase, asked by the ``prompt``. Raises `WorkError`."""
-    reflection, _ = await asked(
+    reflection, _ = await ask_model(
         model,
         SYSTEM,
         MAX_OUTPUT_TOKENS,
@@ -229,7 +229,7 @@ class Thinking:
         except (StoreError, StopResearch):
             raise
         except Exception as error:  # a provider may be anybody's
-            log.warning("no_reflection", error=told(error))
+            log.warning("no_reflection", error=describe_error(error))
             if isinstance(error, ModelError) and error.verdict in _IN_VAIN:
                 self._models = None  # a request after each phase would be as much in vain
                 problem = f"The supervisor's model does not answer ({error.problem})"

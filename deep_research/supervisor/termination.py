@@ -14,7 +14,7 @@ from deep_research.phases.synthesis.phase import partial_report, synthesizer_inp
 from deep_research.report.report_notices import STOPPED
 from deep_research.state import (
     AbortReason,
-    Answered,
+    AnswerCoverage,
     DeepResearchPhase,
     DeepResearchState,
     Gap,
@@ -95,7 +95,7 @@ def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
     the open questions when there was no evidence."""
     if reason in STOPPED and state.findings:
         return [_partial(state, reason)]
-    nothing = not state.findings or state.answered is Answered.NO
+    nothing = not state.findings or state.answer_coverage is AnswerCoverage.NO
     if reason in (AbortReason.NO_EVIDENCE, AbortReason.BUDGET) and nothing:
         return [EvidenceWeighed(findings=(), gaps=_unanswered(state), contradictions=state.contradictions)]
     return []

@@ -175,7 +175,7 @@ async def tasks_are_in_the_state_and_on_disk_step_by_step_with_their_texts(desk:
         await desk.journal.record(event, contents=texts)
         assert fold(desk.log()).snapshot().tasks == desk.journal.state.tasks
     (task,) = desk.journal.state.tasks
-    assert (task.task.attempt, task.settled, len(task.earlier)) == (1, True, 1)
+    assert (task.task.attempt, task.is_settled, len(task.earlier)) == (1, True, 1)
     assert await desk.journal.texts([use.result_hash or "" for step in task.steps for use in step.uses]) == [
         text
     ]

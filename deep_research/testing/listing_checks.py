@@ -136,7 +136,7 @@ def parked_runs_for_which_an_answer_was_left_are_found(bench: Bench) -> None:
     for run_id, kind in {"told": "answer", "steered": "steer", "runs": "answer"}.items():
         bench.store.enqueue_command(run_id, kind)
     bench.store.enqueue_command("told", "answer")
-    assert bench.store.answered() == ["told"]
+    assert bench.store.answered_runs() == ["told"]
 
 
 def runs_of_several_time_zones_are_ordered_by_their_instants(bench: Bench) -> None:

@@ -91,7 +91,7 @@ def _tell(words: list[str]) -> bool:
     return False
 
 
-def borne(title: str, text: str) -> dict[str, float]:
+def names_of_document(title: str, text: str) -> dict[str, float]:
     """The keys of the names a document bears, with how surely (0 to 1): its title, parts of it, what its first
     sentence defines, what it is said to be known as."""
     found: dict[str, float] = {}
@@ -206,10 +206,10 @@ def spelled(text: str, *names: str) -> list[str]:
     places: dict[str, list[int]] = {}
     for place, word in enumerate(keys):
         places.setdefault(word.partition(" ")[0], []).append(place)
-    return [_written(name, tokens, keys, places.get(name.partition(" ")[0], ())) for name in names]
+    return [_spelling(name, tokens, keys, places.get(name.partition(" ")[0], ())) for name in names]
 
 
-def _written(name: str, tokens: Sequence[str], keys: Sequence[str], places: Iterable[int]) -> str:
+def _spelling(name: str, tokens: Sequence[str], keys: Sequence[str], places: Iterable[int]) -> str:
     length = name.count(" ") + 1
     for start in places:
         for end in range(start + 1, min(start + length, len(tokens)) + 1):

@@ -19,7 +19,7 @@ from deep_research.text.language import ENGLISH, Marks, in_lower_case, language_
 from deep_research.text.passages import sentences
 from deep_research.text.plain import unjoined
 from deep_research.text.rows import labels, unlabelled
-from deep_research.text.units import UNIT_WORDS, StatedValue, kind_of, stated, unit_name
+from deep_research.text.units import UNIT_WORDS, StatedValue, kind_of, stated_values, unit_name
 from deep_research.text.words import STOP_WORDS, Known, folded, stem, words
 
 _SPACELESS = (
@@ -99,7 +99,7 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word that tells something, or a number: what it is compared by, and how it is written, in lower case but for
-    names. ``value`` is that of a number. ``opens`` is a name by a capital that may only open its sentence; ``joined``
+    names. ``value`` is that of a number. ``opens`` is a name by a capital that may only open its sentence; ``is_joined``
     says that no more than a space or hyphen parts it from the token before."""
 
     key: str
@@ -107,7 +107,7 @@ class Token:
     kind: Kind
     value: float | None = None
     opens: bool = False
-    joined: bool = False
+    is_joined: bool = False
 
     @property
     def is_month(self) -> bool:
@@ -209,7 +209,7 @@ class Reader:
                 written = written if kind is Kind.NAME else word
                 tokens.append(Token(key, written, kind, value, opens, joined))
                 end = match.end()
-        return Statement(text, _settled(tokens), tuple(marks))
+        return Statement(text, _resolve_tokens(tokens), tuple(marks))
 
     def _key(self, word: str) -> str:
         """Of a word in lower case; empty where it tells nothing by itself. That of a number begins with ``#``."""
@@ -276,7 +276,7 @@ def value_of(number: str) -> float | None:
         return None  # "1.2.3"
 
 
-def _settled(tokens: list[Token]) -> tuple[Token, ...]:
+def _resolve_tokens(tokens: list[Token]) -> tuple[Token, ...]:
     """The tokens of a whole sentence: years and days are dates, and a capital before another opens a name."""
     return tuple(
         _beside(token, before, after)
@@ -287,7 +287,7 @@ def _settled(tokens: list[Token]) -> tuple[Token, ...]:
 def _beside(token: Token, before: Token | None, after: Token | None) -> Token:
     if token.kind is Kind.NUMBER and _is_date(token, (before, after)):
         return replace(token, kind=Kind.DATE)
-    if token.opens and after is not None and after.joined and after.kind is Kind.NAME:
+    if token.opens and after is not None and after.is_joined and after.kind is Kind.NAME:
         return replace(token, opens=False)
     return token
 
@@ -320,7 +320,7 @@ class StatementView:
     text: str
     statement: Statement
     keys: frozenset[str]  # of its words and names, without units
-    named: frozenset[str]  # of its names alone
+    name_words: frozenset[str]  # of its names alone
     marks: Marks
     values: tuple[StatedValue, ...]
     years: frozenset[str]
@@ -371,11 +371,11 @@ def _side(text: str, language: str) -> StatementView:
         keys=frozenset(
             t.key for t in statement.tokens if t.kind in (Kind.WORD, Kind.NAME) and t.word not in marks.units
         ),
-        named=frozenset(
+        name_words=frozenset(
             t.key for t in statement.tokens if t.kind is Kind.NAME and t.word.casefold() not in UNIT_WORDS
         ),
         marks=marks,
-        values=tuple(islice((q for q in stated(text) if _is_told(text, q.start, q.end)), MAX_VALUES)),
+        values=tuple(islice((q for q in stated_values(text) if _is_told(text, q.start, q.end)), MAX_VALUES)),
         years=frozenset(YEAR.findall(text)),
         names=_names_in(own, int(own == text)),
         opening=_names_in(own, 0, 1),

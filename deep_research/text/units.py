@@ -143,7 +143,7 @@ class StatedValue:
         )
 
 
-def stated(text: str) -> Iterator[StatedValue]:
+def stated_values(text: str) -> Iterator[StatedValue]:
     """The measured values of a text with their signs, a range as one, in order."""
     taken = 0
     values = {q.start: q for q in measured(text)}

@@ -34,7 +34,7 @@ from deep_research.text.statements import (
     is_range,
     sides,
 )
-from deep_research.text.units import Quantity, StatedValue, measured, stated
+from deep_research.text.units import Quantity, StatedValue, measured, stated_values
 from deep_research.text.words import stem, words
 from deep_research.verification.discrepancies import discrepancies, matched, stretches
 
@@ -114,7 +114,7 @@ def agreed_kinds(ours: Iterable[StatementView], theirs: Iterable[StatementView])
 
 def _name_others(a: StatementView, b: StatementView) -> bool:
     """Whether each names something that the other does not: they are of two things."""
-    return not (a.named <= b.keys or b.named <= a.keys)
+    return not (a.name_words <= b.keys or b.name_words <= a.keys)
 
 
 def _alike(a: StatementView, b: StatementView) -> bool:
@@ -138,7 +138,9 @@ def _values(a: StatementView, b: StatementView, settled: frozenset[str]) -> Conf
             # In one unit if both have it: a reader should not have to convert.
             pair = next(((q, r) for q in ours for r in theirs if q.unit == r.unit), (ours[0], theirs[0]))
             about = _values_about(*pair, a.measures & b.measures)
-            return Conflict(about, _told(a, pair[0]), _told(b, pair[1]), _shared_name(a, b))
+            return Conflict(
+                about, _compared_value(a, pair[0]), _compared_value(b, pair[1]), _shared_name(a, b)
+            )
     return None
 
 
@@ -187,7 +189,7 @@ def _near(ours: Iterable[StatedValue], theirs: Iterable[StatedValue]) -> bool:
     )
 
 
-def _told(side: StatementView, value: StatedValue) -> ComparedValue:
+def _compared_value(side: StatementView, value: StatedValue) -> ComparedValue:
     return ComparedValue(side.text[value.start : value.end], value.start, value.end, "", value)
 
 
@@ -239,7 +241,7 @@ def _answers(a: StatementView, b: StatementView, found: Discrepancy) -> Conflict
     if a.years != b.years or a.columns or b.columns:
         return None
     answers = found.aspect is Aspect.POLARITY
-    stances = (str(denies(a)), str(denies(b))) if answers else (found.claimed, found.found)
+    stances = (str(denies(a)), str(denies(b))) if answers else (found.claimed, found.in_source)
     if stances[0] == stances[1]:
         return None
     one, other = (
@@ -277,7 +279,7 @@ def _replaced(a: StatementView, b: StatementView, pairs: Sequence[tuple[int, int
                 t.kind is Kind.WORD and t.key not in a.keys & b.keys and t.word not in a.marks.units
                 for t in s.tokens
             )
-            for s in (stretch.claimed, stretch.found)
+            for s in (stretch.claimed, stretch.in_source)
         )
         count += ours and theirs
     return count
@@ -286,11 +288,11 @@ def _replaced(a: StatementView, b: StatementView, pairs: Sequence[tuple[int, int
 def _replaced_figure(a: StatementView, b: StatementView, found: Discrepancy) -> Conflict | None:
     """A number, unit or date in place of another; None where it says which thing is meant ("the 7th festival", "version
     15"), where it is a bound, or where what is counted differs."""
-    spans = _span(a, found.claimed), _span(b, found.found)
+    spans = _span(a, found.claimed), _span(b, found.in_source)
     if spans[0] is None or spans[1] is None:
         return None
     one, other = _figure(a, *spans[0], found.aspect), _figure(b, *spans[1], found.aspect)
-    if _identifies(a, found.claimed) or _identifies(b, found.found):
+    if _identifies(a, found.claimed) or _identifies(b, found.in_source):
         return None
     if found.aspect is not Aspect.DATE:
         told = ((a.text, one.start, one.end), (b.text, other.start, other.end))
@@ -321,9 +323,9 @@ def _span(side: StatementView, words_: str) -> tuple[int, int] | None:
 
 def _figure(side: StatementView, start: int, end: int, aspect: Aspect) -> ComparedValue:
     """A number with its unit, or with the word that it counts; a whole date."""
-    value = next((q for q in stated(side.text) if q.start <= start < q.end), None)
+    value = next((q for q in stated_values(side.text) if q.start <= start < q.end), None)
     if value is not None:
-        return _told(side, value)
+        return _compared_value(side, value)
     stance = side.text[start:end].casefold()
     if aspect is Aspect.DATE:
         part = rf"(?:\d{{1,4}}|{'|'.join(side.marks.months)})\b"
@@ -349,13 +351,13 @@ def _identifies(side: StatementView, number: str) -> bool:
 
 def _is_name(token: Token, before: Token | None, after: Token | None) -> bool:
     """Whether it numbers what stands before it: "Route 7 ends", "of step 2, which"."""
-    if before is None or not token.joined or token.kind is Kind.DATE:
-        return before is not None and token.joined and before.kind is Kind.NAME
-    return before.kind is Kind.NAME or after is None or not after.joined
+    if before is None or not token.is_joined or token.kind is Kind.DATE:
+        return before is not None and token.is_joined and before.kind is Kind.NAME
+    return before.kind is Kind.NAME or after is None or not after.is_joined
 
 
 def _names(token: Token, after: Token | None) -> bool:
-    return not token.is_month and after is not None and after.kind is Kind.NAME and after.joined
+    return not token.is_month and after is not None and after.kind is Kind.NAME and after.is_joined
 
 
 @dataclass(frozen=True, slots=True)

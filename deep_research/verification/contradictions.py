@@ -61,12 +61,12 @@ class _Voiced:
 
     utterance: int
     sentence: int
-    told: ComparedValue
+    value: ComparedValue
     source_ids: tuple[str, ...]
 
     @property
     def key(self) -> tuple[int, int, int]:
-        return self.utterance, self.sentence, self.told.start
+        return self.utterance, self.sentence, self.value.start
 
 
 def contradictions(findings: Iterable[Finding], sources: Iterable[Source] = ()) -> tuple[Contradiction, ...]:
@@ -74,7 +74,7 @@ def contradictions(findings: Iterable[Finding], sources: Iterable[Source] = ()) 
     known = {source.id: source for source in sources}
     said = list(_utterances(list(findings), known))
     found: dict[str, Contradiction] = {}
-    for about, of, group in _joined(_conflicts(said)):
+    for about, of, group in _join_conflicts(_conflicts(said)):
         made = _contradiction(about, of, group, said, known)
         if made is not None:
             found.setdefault(made.id, made)
@@ -98,7 +98,7 @@ def _utterances(findings: Sequence[Finding], sources: Mapping[str, Source]) -> I
             quotes = [quote for i, quote in quoted if i == source_id]
             nearest = _nearest(finding.content, quotes)
             if not any(content in _plainly(quote) for quote in quotes) and numbers(nearest) - own:
-                told = _named(sides(nearest), made.sides)
+                told = _with_names(sides(nearest), made.sides)
                 yield replace(made, sides=told, source_ids=(source_id,))
 
 
@@ -123,7 +123,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in words(text))
 
 
-def _named(told: Sequence[StatementView], content: Sequence[StatementView]) -> tuple[StatementView, ...]:
+def _with_names(told: Sequence[StatementView], content: Sequence[StatementView]) -> tuple[StatementView, ...]:
     """The sentences of a quote, which are of what the statement names: "It is 900 feet tall"."""
     names = frozenset(name for side in content for name in side.names)
     subject = frozenset(word for side in content for word in side.subject)
@@ -221,7 +221,7 @@ def _say_so(utterance: _Utterance, told: ComparedValue) -> tuple[str, ...]:
     return tuple(i for i in utterance.source_ids if i in held or i not in quoted)
 
 
-def _joined(
+def _join_conflicts(
     found: Iterable[tuple[Conflict, _Voiced, _Voiced]],
 ) -> Iterator[tuple[str, str, list[_Voiced]]]:
     """All that tell of one thing, in their order, with what they differ in and of what."""
@@ -253,11 +253,11 @@ def _contradiction(
     for voiced in group:
         utterance = said[voiced.utterance]
         taken = enumerate(islice(stances, MAX_STANCES))
-        stance = next((n for n, told in taken if told.agrees(voiced.told)), len(stances))
-        stances += [voiced.told] if stance == len(stances) else []
+        stance = next((n for n, told in taken if told.agrees(voiced.value)), len(stances))
+        stances += [voiced.value] if stance == len(stances) else []
         for source_id in voiced.source_ids:
             side = _side(utterance, voiced, source_id, sources.get(source_id))
-            made.setdefault((side.finding_id, source_id, side.told), (side, stance))
+            made.setdefault((side.finding_id, source_id, side.wording), (side, stance))
     if len(stances) < 2:
         return None
     return contradiction_of(list(made.values()), [stance.text for stance in stances], about, of, sources)
@@ -288,14 +288,14 @@ def contradiction_of(
 
 
 def _side(utterance: _Utterance, voiced: _Voiced, source_id: str, source: Source | None) -> ContradictionSide:
-    value = voiced.told.value
+    value = voiced.value.value
     measured = value if value is not None and value.low == value.high else None  # a range has no one value
     sentence = utterance.sides[voiced.sentence].text
     return ContradictionSide(
         finding_id=utterance.finding.id,
         source_id=source_id,
-        told=voiced.told.text,
-        quote=quoted_part(utterance.finding.quotes, source_id, sentence, _figures(voiced.told)),
+        wording=voiced.value.text,
+        quote=quoted_part(utterance.finding.quotes, source_id, sentence, _figures(voiced.value)),
         value=measured.low.value if measured else None,
         unit=value.unit if value else "",
         published=source.published if source else None,

@@ -35,11 +35,11 @@ def contrasted(
     once = {finding.id: (finding, says) for finding, says in reversed(stances)}
     every = [once[key] for key in dict.fromkeys(finding.id for finding, _ in stances)]
     sides = [side for finding, says in every for side in _sides(finding, says, sources)]
-    said = list(dict.fromkeys(side.told for side in sides))
+    said = list(dict.fromkeys(side.wording for side in sides))
     if len(said) < 2 or len({side.finding_id for side in sides}) < 2:
         return None
-    told = [(side, said.index(side.told)) for side in sides]
-    subject = _said(of, [finding for finding, _ in every])
+    told = [(side, said.index(side.wording)) for side in sides]
+    subject = _subject_name(of, [finding for finding, _ in every])
     found = contradiction_of(told, said, ABOUT[differs], subject, sources)
     return found.model_copy(update={"differs": differs, "by": by})
 
@@ -64,7 +64,7 @@ def _sides(finding: Finding, says: str, sources: Mapping[str, Source]) -> list[C
             ContradictionSide(
                 finding_id=finding.id,
                 source_id=source_id,
-                told=told,
+                wording=told,
                 quote=quote,
                 value=measured.low.value if measured else None,
                 unit=measured.unit if measured else "",
@@ -74,7 +74,7 @@ def _sides(finding: Finding, says: str, sources: Mapping[str, Source]) -> list[C
     return made
 
 
-def _said(subject: str, findings: Iterable[Finding]) -> str:
+def _subject_name(subject: str, findings: Iterable[Finding]) -> str:
     """The subject as a model names it, where all its words stand in one of the findings."""
     wanted = set(content_stems(subject))
     known = any(wanted <= set(content_stems(finding.content)) for finding in findings)
@@ -89,7 +89,9 @@ def _key(text: str) -> str:
     return _plain(text).casefold()
 
 
-def joined(by_code: Iterable[Contradiction], told: Iterable[Contradiction]) -> tuple[Contradiction, ...]:
+def join_contradictions(
+    by_code: Iterable[Contradiction], told: Iterable[Contradiction]
+) -> tuple[Contradiction, ...]:
     """What code found and what models did, each thing once: where both set the same two findings against each other, the
     one of code stands, with what the model says that differs."""
     every = {c.id: c for c in by_code}

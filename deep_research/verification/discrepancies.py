@@ -52,13 +52,13 @@ class Stretch:
     """What stands ``before`` and ``after`` the shared tokens that bound it, in the statement and in the sentence."""
 
     claimed: StretchSide
-    found: StretchSide
+    in_source: StretchSide
     before: Token | None
     after: Token | None
 
     @property
     def is_near(self) -> bool:
-        return len(self.claimed.tokens) <= REACH_TOKENS and len(self.found.tokens) <= REACH_TOKENS
+        return len(self.claimed.tokens) <= REACH_TOKENS and len(self.in_source.tokens) <= REACH_TOKENS
 
     @property
     def is_end(self) -> bool:
@@ -68,19 +68,19 @@ class Stretch:
     @property
     def is_denied(self) -> bool:
         """Whether the sentence has nothing here but a denial of what follows."""
-        return self.found.denies and not self.found.tokens and not self.claimed.denies
+        return self.in_source.denies and not self.in_source.tokens and not self.claimed.denies
 
     @property
     def goes_on(self) -> bool:
         """Whether the statement says more here, where the sentence has no words: a denial there is of that."""
-        return self.is_end and self.claimed.denies and bool(self.claimed.tokens) and not self.found.tokens
+        return self.is_end and self.claimed.denies and bool(self.claimed.tokens) and not self.in_source.tokens
 
     @property
-    def shown(self) -> tuple[str, str]:
+    def excerpt(self) -> tuple[str, str]:
         """Both sides with the words around them."""
         first = [self.before.word] if self.before else []
         last = [self.after.word] if self.after else []
-        one, other = (" ".join([*first, *side.words, *last]) for side in (self.claimed, self.found))
+        one, other = (" ".join([*first, *side.words, *last]) for side in (self.claimed, self.in_source))
         return one, other
 
 
@@ -104,15 +104,15 @@ def discrepancies(
             yield from _replaced_units(stretch, keys, marks)
             opposites = list(_comparisons(stretch, marks))
             denies = stretch.claimed.denies ^ _is_prefixed(stretch, marks)
-            if denies == stretch.found.denies or stretch.goes_on:
+            if denies == stretch.in_source.denies or stretch.goes_on:
                 yield from opposites
             elif not opposites:  # what is denied of the opposite is the same
-                yield _difference(Aspect.POLARITY, *stretch.shown)
+                yield _difference(Aspect.POLARITY, *stretch.excerpt)
             yield from _modality(stretch, marks)
 
 
 def _difference(aspect: Aspect, claimed: str, found: str) -> Discrepancy:
-    return Discrepancy(aspect=aspect, claimed=claimed, found=found)
+    return Discrepancy(aspect=aspect, claimed=claimed, in_source=found)
 
 
 def matched(claim: Statement, sentence: Statement) -> list[tuple[int, int]]:
@@ -158,7 +158,7 @@ def _specifics(stretch: Stretch, quantities: Quantities, shared: Set[str]) -> It
     order, may each be said of the same as there."""
     for is_kind in (_is_number, _is_month, _is_name):
         claimed = [token for token in stretch.claimed.tokens if is_kind(token)]
-        found = [token for token in stretch.found.tokens if is_kind(token)]
+        found = [token for token in stretch.in_source.tokens if is_kind(token)]
         if {t.key for t in claimed}.isdisjoint(t.key for t in found):
             for one, other in zip(claimed, found, strict=False):
                 reordered = one.value is not None and {one.key, other.key} <= shared
@@ -171,7 +171,7 @@ def _replaced_units(stretch: Stretch, keys: Set[str], marks: Marks) -> Iterator[
     ours = [
         token.word for token in stretch.claimed.tokens if token.word in marks.units and token.key not in keys
     ]
-    others = [token.word for token in stretch.found.tokens]
+    others = [token.word for token in stretch.in_source.tokens]
     if ours and others:
         theirs = [word for word in others if word in marks.units]
         yield _difference(Aspect.UNIT, " ".join(ours), " ".join(theirs or others))
@@ -203,7 +203,13 @@ def _units(
     """What is told of a shared number, where that is a unit on either side."""
     for a, b in pairs:
         one, other = claim.tokens[a + 1 : a + 2], sentence.tokens[b + 1 : b + 2]
-        if claim.tokens[a].value is None or not one or not other or not one[0].joined or not other[0].joined:
+        if (
+            claim.tokens[a].value is None
+            or not one
+            or not other
+            or not one[0].is_joined
+            or not other[0].is_joined
+        ):
             continue
         if one[0].key != other[0].key and {one[0].word, other[0].word} & marks.units:
             number = claim.tokens[a].word
@@ -212,14 +218,14 @@ def _units(
 
 def _comparisons(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:
     for one in stretch.claimed.words:
-        for other in stretch.found.words:
-            if marks.opposed(one, other) and one not in stretch.found.words:
+        for other in stretch.in_source.words:
+            if marks.opposed(one, other) and one not in stretch.in_source.words:
                 yield _difference(Aspect.COMPARISON, one, other)
 
 
 def _is_prefixed(stretch: Stretch, marks: Marks) -> bool:
     """Whether one side has a word of the other with a prefix that turns it: "unprofitable"."""
-    ours, theirs = ({token.key for token in side.tokens} for side in (stretch.claimed, stretch.found))
+    ours, theirs = ({token.key for token in side.tokens} for side in (stretch.claimed, stretch.in_source))
     return any(
         f"{prefix}{plain}" in turned
         for turned, others in ((ours, theirs), (theirs, ours))
@@ -230,7 +236,7 @@ def _is_prefixed(stretch: Stretch, marks: Marks) -> bool:
 
 def _modality(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:
     """What the sentence only supposes: the statement is surer, or does not say so."""
-    claimed, found = stretch.claimed.words.keys(), stretch.found.words.keys()
+    claimed, found = stretch.claimed.words.keys(), stretch.in_source.words.keys()
     weak = found & marks.hedging - claimed
     if weak and (claimed & marks.certain - found or not claimed & marks.hedging):
-        yield _difference(Aspect.MODALITY, stretch.shown[0], min(weak))
+        yield _difference(Aspect.MODALITY, stretch.excerpt[0], min(weak))

@@ -37,7 +37,7 @@ def _specifics(claim: Statement, language: str) -> Iterator[tuple[Discrepancy, s
         if one.group() != other.group() and not all(w.joins or w.word in kinds for w in reads(between)):
             aspect = ASPECTS[kinds.get(one.group(), Kind.NAME)]
             back = (claim.text[: one.start()], other.group(), between, one.group(), claim.text[other.end() :])
-            yield Discrepancy(aspect=aspect, claimed=one.group(), found=other.group()), "".join(back)
+            yield Discrepancy(aspect=aspect, claimed=one.group(), in_source=other.group()), "".join(back)
 
 
 def _causes(text: str, language: str) -> Iterator[tuple[Discrepancy, str]]:

@@ -87,7 +87,7 @@ def _features(content: str) -> _Features:
     )
 
 
-def merged(
+def merge_findings(
     findings: Iterable[Finding], sources: Mapping[str, Source], *, stated_counts: bool = False
 ) -> tuple[Finding, ...]:
     """Findings that are one become one, with all their sources and quotes; confidence follows from the
@@ -105,7 +105,7 @@ def merged(
         else:
             similar.add(tokens, len(groups), beside=told)
             groups.append([finding])
-    return tuple(_judged(_joined(group), sources, stated_counts) for group in groups)
+    return tuple(_judged(_join_group(group), sources, stated_counts) for group in groups)
 
 
 def _same(one: str, other: str) -> bool:
@@ -123,7 +123,7 @@ def _judged(finding: Finding, sources: Mapping[str, Source], stated_counts: bool
     return finding if level is finding.confidence else finding.model_copy(update={"confidence": level})
 
 
-def _joined(group: Sequence[Finding]) -> Finding:
+def _join_group(group: Sequence[Finding]) -> Finding:
     """The first of some findings that are one, with the sources and quotes of all."""
     first, *others = group
     if not others:

@@ -130,7 +130,7 @@ class SourceText:
         return min(begin, start), max(self.spans[last][1] if last >= 0 else end, end)
 
     def _keys_at(self, place: int) -> frozenset[str]:
-        return self.reader.keys(self._written(place)) | self._keys_of[self._headings[place]]
+        return self.reader.keys(self._sentence(place)) | self._keys_of[self._headings[place]]
 
     def row_of(self, place: int) -> frozenset[str]:
         """What the row of a table at a place is about: the keys of its first cell. None of what is no row."""
@@ -151,20 +151,22 @@ class SourceText:
     def read(self, place: int) -> Statement:
         """The sentence at a place as it is compared."""
         if place not in self._read:
-            self._read[place] = self.reader.read(self._written(place), self.plain.__contains__)
+            self._read[place] = self.reader.read(self._sentence(place), self.plain.__contains__)
         return self._read[place]
 
     def is_restated(self, statement: str, place: int, *, exact: bool = True) -> bool:
         """Whether a statement restates the sentence at a place."""
         before = (
-            self._written(place - 1) if place and self._headings[place - 1] == self._headings[place] else ""
+            self._sentence(place - 1) if place and self._headings[place - 1] == self._headings[place] else ""
         )
         own = self._keys_of[self._headings[place]]
         # A title may name what is told in other sections.
         context = own | (self.title - frozenset[str]().union(*(self._keys_of.values())))
-        return restatement(self.language, exact=exact).holds(statement, self._written(place), before, context)
+        return restatement(self.language, exact=exact).holds(
+            statement, self._sentence(place), before, context
+        )
 
-    def _written(self, place: int) -> str:
+    def _sentence(self, place: int) -> str:
         """A sentence as it stands, a row of a table with its headers."""
         start, end = self.spans[place]
         return (

@@ -175,8 +175,8 @@ def _delivered(plan: Plan, lie: Lie, result: ResearchResult) -> Delivered:
         was = any(_lies(claim.was, lie) for claim in result.state.claims if claim.was)
         mended = was or (bool(lie.truth) and any(_plain(lie.truth) == one.text for one in written))
         return Delivered(plan, lie, Delivery.MENDED if mended else Delivery.GONE, recorded=recorded)
-    unmarked = [claim for claim in claims if not claim.marked]
-    if all(one.marked for one in stands) and not unmarked:
+    unmarked = [claim for claim in claims if not claim.is_marked]
+    if all(one.is_marked for one in stands) and not unmarked:
         return Delivered(plan, lie, Delivery.MARKED, stands, claims, recorded)
     if not unmarked:
         return Delivered(plan, lie, Delivery.UNCHECKED, stands, claims, recorded)
@@ -270,7 +270,7 @@ def _count_true(twin: Plan, result: ResearchResult, tally: Tally) -> None:
 def _fate(text: str, written: Sequence[Written]) -> Fate:
     found = [one for one in written if _plain(text).rstrip(".") in one.text]
     if found:
-        return Fate.MARKED if any(one.marked for one in found) else Fate.KEPT
+        return Fate.MARKED if any(one.is_marked for one in found) else Fate.KEPT
     said = words(text)
     alike = any(len(said & words(one.text)) >= ALIKE * len(said) for one in written)
     return Fate.REWORDED if alike else Fate.REMOVED
@@ -312,9 +312,9 @@ def shown(each: Delivered) -> Iterator[str]:
     yield f"    lie    {each.lie.text}"
     yield f"    truth  {each.lie.truth or 'nothing of it'} ({each.lie.document})"
     for one in each.stands:
-        yield f"    stands {one.text} {sorted(one.cites)}{' ' + MARK if one.marked else ''}"
+        yield f"    stands {one.text} {sorted(one.cites)}{' ' + MARK if one.is_marked else ''}"
     for claim in each.claims:
-        reasons = "; ".join(f"{r.aspect} {r.claimed!r}/{r.found!r}" for r in claim.reasons)
+        reasons = "; ".join(f"{r.aspect} {r.claimed!r}/{r.in_source!r}" for r in claim.reasons)
         yield f"    claim  {claim.verdict} {claim.score:.2f} {claim.share:.2f} [{reasons}] {claim.text}"
         yield from (f"    beside {quote.quote}" for quote in claim.evidence)
 

@@ -99,10 +99,10 @@ def made(report, *claims):
     )
 
 
-def claim(text, verdict, *, marked=False, was="", finding=FIRST):
+def claim(text, verdict, *, is_marked=False, was="", finding=FIRST):
     return Claim(
-        id="c", text=text, place=Span(start=0, end=1), finding_ids=(finding,), verdict=verdict, checked=verdict,
-        checker="c", marked=marked, was=was,
+        id="c", text=text, place=Span(start=0, end=1), finding_ids=(finding,), verdict=verdict, code_verdict=verdict,
+        checker="c", is_marked=is_marked, was=was,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ DELIVERIES = [
     (LIE, made("The hall is 125 metres long [1]. [unsupported]"), Delivery.MARKED),
     (LIE, made("- The hall is 125 metres long. \\[unsupported\\]"), Delivery.MARKED),
     (LIE, made("| Hall | The hall is 125 metres long. | x |"), Delivery.UNCHECKED),
-    (LIE, made(f"{FALSE} [unsupported]", claim(FALSE, "unsupported", marked=True)), Delivery.MARKED),
+    (LIE, made(f"{FALSE} [unsupported]", claim(FALSE, "unsupported", is_marked=True)), Delivery.MARKED),
     (LIE, made(FALSE, claim(FALSE, "partial")), Delivery.PARTIAL),
     (LIE, made(FALSE, claim(FALSE, "contradicted")), Delivery.REFUTED),
     (LIE, made(FALSE, claim(FALSE, "supported")), Delivery.SUPPORTED),

@@ -13,7 +13,7 @@ from long_runs import LEFT, TEXT, LongModel, Place, long_text, places, run
 
 from deep_research import Budget
 from deep_research.errors import DeepResearchError, StoreError, bounded_line
-from deep_research.logs import configure, cut, get_log, redact_value, register_secret, told
+from deep_research.logs import configure, cut, describe_error, get_log, redact_value, register_secret
 from deep_research.sources.documents.dense import DenseStage
 from deep_research.sources.documents.hits import Hit
 from deep_research.store import MemoryStore
@@ -132,7 +132,8 @@ def test_a_traceback_in_the_log_is_bounded(log: io.StringIO) -> None:
 SECRET = "Zq7-secret-Xw9-of-the-house-4711"
 
 
-@pytest.mark.parametrize("shown", [bounded_line, lambda text: told(ValueError(text)), lambda text: cut(text, 8_000),
+@pytest.mark.parametrize("shown", [bounded_line, lambda text: describe_error(ValueError(text)),
+                                   lambda text: cut(text, 8_000),
                                    lambda text: redact_value({"a": text[: 3 * 8_000]})["a"]])  # fmt: skip
 @pytest.mark.parametrize("unit", ["x", "x ", '"', "塔"])
 def test_no_half_of_a_secret_is_left_where_a_text_is_cut(shown, unit) -> None:

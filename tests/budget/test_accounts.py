@@ -36,9 +36,9 @@ def state(**fields):
 @pytest.mark.timed
 def test_each_cap_stands_beside_what_was_used_of_it():
     options = RunOptions(max_iterations=2, budget=Budget(max_usd=1, max_searches=4, max_seconds=9))
-    limits = (Limit(name="max_seconds", message="m", cap=9, used=9.5),)
+    limits = (Limit(name="max_seconds", message="m", cap=9, usage=9.5),)
     made = Accounts.of(state(options=options, limits=limits))
-    caps = {cap.name: (cap.cap, cap.used) for cap in made.caps}
+    caps = {cap.name: (cap.cap, cap.usage) for cap in made.caps}
     assert caps["max_usd"] == (1, 0.25)
     assert caps["max_tokens"] == (None, 120)
     assert caps["max_model_calls"] == (None, 1)
@@ -46,14 +46,14 @@ def test_each_cap_stands_beside_what_was_used_of_it():
     assert caps["max_seconds"] == (9, 9.5)
     assert caps["max_iterations"] == (2, 1)
     assert caps.keys() == Budget.model_fields.keys()
-    assert [cap.used for cap in Accounts.of(state(seconds=4.5)).caps if cap.name == "max_seconds"] == [4.5]
+    assert [cap.usage for cap in Accounts.of(state(seconds=4.5)).caps if cap.name == "max_seconds"] == [4.5]
 
 
 def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived_originals():
     items = tuple(sent(n, 100, 10 * n) for n in range(11))
     sources = tuple(Source(id=f"s{n}", sub_query_id="q", title=f"Title {n}") for n in range(11))
     reading = {READ: ContextUsage(items=items, available=500, archived={"s0": "sha256:ab"})}
-    made = Accounts.of(state(sources=sources, sent=reading))
+    made = Accounts.of(state(sources=sources, context_usage=reading))
     assert [item.title for item in made.least_kept] == [f"Title {n}" for n in range(MOST_ITEMS)]
     assert (made.least_kept[0].archived, made.least_kept[1].archived) == ("sha256:ab", None)
     assert (made.least_kept[0].current_level, made.least_kept[2].compression_ratio) == ("dropped", 0.2)
@@ -63,7 +63,7 @@ def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived
 
 def test_what_was_sent_whole_is_not_named():
     written = {WRITE: ContextUsage(items=(sent(1, 5, 6),), available=9)}
-    assert Accounts.of(state(sent=written)).least_kept == ()
+    assert Accounts.of(state(context_usage=written)).least_kept == ()
 
 
 def test_an_aborted_run_is_advised_by_why_it_was():

@@ -53,7 +53,7 @@ def test_it_is_never_over_budget_and_floors_are_kept(examples):
             assert refused.value.data["tokens"] > refused.value.data["limit"] == budget
             return
         made = allocate(items, budget, regular=regular)
-        assert sum(made.sizes.values()) == made.used <= budget
+        assert sum(made.sizes.values()) == made.tokens <= budget
         for item in items:
             size, floor = made.sizes[item.id], item.floor(regular)
             assert floor <= size <= item.tokens
@@ -69,7 +69,7 @@ def test_room_is_used_more_keeps_no_less_and_the_order_makes_no_difference(examp
         made = possible(items, budget, regular)
         total = sum(item.tokens for item in items)
         if total <= budget:
-            assert made.used == total
+            assert made.tokens == total
         elif budget >= 20 * SENTENCE:
             assert made.utilization >= 0.9
         assert allocate(items, budget + more, regular=regular).weight >= made.weight - 1e-9
@@ -129,7 +129,7 @@ def test_where_nothing_may_be_dropped_all_keep_a_headline():
 def test_the_error_names_the_first_class_whose_floors_are_too_much(budget, which):
     items = [Item("a", 1_000, 0.1, TOP), Item("b", 1_000, 0.1, PROTECTED), Item("c", 10, 1.0)]
     if which is None:
-        assert allocate(items, budget, regular=Kept.NOTHING).used == 446
+        assert allocate(items, budget, regular=Kept.NOTHING).tokens == 446
         return
     with pytest.raises(WindowError) as refused:
         allocate(items, budget, regular=Kept.NOTHING)
@@ -146,7 +146,7 @@ def test_the_five_best_become_top_ones_and_a_protected_one_is_promised_more():
 
 def test_nothing_is_allocated_to_nothing():
     made = allocate([], 0, regular=Kept.HEADLINE)
-    assert (dict(made.sizes), made.used, made.weight, made.utilization) == ({}, 0, 0.0, 0.0)
+    assert (dict(made.sizes), made.tokens, made.weight, made.utilization) == ({}, 0, 0.0, 0.0)
     empty = allocate([Item("a", 0, 0.5)], 0, regular=Kept.NOTHING)
     assert (empty.levels["a"], empty.weight) == ("full", 0.5)
 
@@ -171,7 +171,7 @@ def test_ids_given_twice_and_sizes_below_0_are_refused():
 def test_promises_give_way_one_by_one_to_what_there_is(budget, smallest, gave_way):
     made, broken = allocate_what_fits(TEN, budget, allow_dropping=False)
     assert (min(made.sizes.values()), broken) == (smallest, gave_way)
-    assert made.used <= budget
+    assert made.tokens <= budget
     assert made.utilization >= 0.9
 
 

@@ -59,10 +59,10 @@ def check(contents, budget, dropping):
     assume(sum(item.floor(Kept.NOTHING) for item in floors) <= budget)
     rules = ContentRules(allow_dropping=dropping)
     fitted = fit(contents, budget, count=count, query="Bell Rock cost", rules=rules)
-    assert sum(map(count, fitted.texts.values())) == fitted.used <= budget
+    assert sum(map(count, fitted.texts.values())) == fitted.tokens <= budget
     total = sum(count(c.forms[0]) for c in contents)
     if total > budget >= SENTENCE:  # in less, a mark is more than the rest
-        assert fitted.used >= 0.9 * budget
+        assert fitted.tokens >= 0.9 * budget
     # What is told of each item is what was sent of it.
     for content, item in zip(contents, fitted.items, strict=True):
         assert item.current_tokens == count(fitted.texts[content.id])

@@ -23,8 +23,8 @@ from deep_research.state.phases import AbortReason
 from deep_research.testing import MemoryJournal
 
 PLANNING = DeepResearchPhase.PLANNING
-USED = TokenUsage(input=100, cached=20, output=10, reasoning=4)
-PRICE = Price(input=1.0, cached=0.5, output=10.0)
+USED = TokenUsage(input=100, cache_read=20, output=10, reasoning=4)
+PRICE = Price(input=1.0, cache_read=0.5, output=10.0)
 
 
 async def outcome_of(told):
@@ -140,11 +140,11 @@ def test_a_failed_request_that_took_nothing_costs_nothing_and_one_that_may_have_
 
 
 def test_what_was_said_of_a_broken_answer_is_a_floor():
-    said = TokenUsage(input=9_000, output=1, known=False)
+    said = TokenUsage(input=9_000, output=1, is_known=False)
     models, journal = run_models(Provider(failed("cut", usage=said)))
     ask(models, call())
     tokens = journal.events[1].tokens
-    assert (tokens.input, tokens.output, tokens.known) == (9_000, 500, False)
+    assert (tokens.input, tokens.output, tokens.is_known) == (9_000, 500, False)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_an_error_of_the_log_passes_and_nothing_stays_set_aside():
     journal.record = AsyncMock(side_effect=ModelError("the disk is full"))
     with pytest.raises(ModelError, match="the disk is full"):
         ask(models, call())
-    assert not models.spend.ledger.held
+    assert not models.spend.ledger.reservations
     assert not provider.calls
 
 

@@ -43,7 +43,7 @@ async def test_a_request_is_set_aside_for_in_all_budgets_or_in_none_and_once_in_
     budgets, spend = (large, other, small), run_on(other, small, large)
     await refused(spend)
     assert [budget.left.max_tokens for budget in budgets] == [1_000, 1_000, 50]
-    assert not spend.ledger.held
+    assert not spend.ledger.reservations
     held = await spend.hold(request(tokens=40))
     assert [budget.left.max_tokens for budget in budgets] == [960, 960, 10]
     spend.lose(held.call_id)
@@ -208,7 +208,7 @@ def test_whatever_runs_take_no_cap_is_passed(cap, inner, own, runs, chance):
             left, spent = budget.left.max_tokens, budget.spent.tokens
             assert left >= 0
             assert spent + left <= budget.budget.max_tokens
-        aside = sum(each.tokens.total for each in spend.ledger.held.values())
+        aside = sum(each.tokens.total for each in spend.ledger.reservations.values())
         assert spend.ledger.tokens + aside <= own
         if chance.random() < 0.2:
             spend.lose(held.call_id)

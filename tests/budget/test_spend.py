@@ -82,7 +82,7 @@ def test_sums_of_what_is_set_aside_do_not_drift():
             ledger.hold(key, request(usd=usd))
         for key in range(3):
             ledger.settle(key, 1, 0.0)
-    assert ledger.used["max_usd"] == 0.0
+    assert ledger.usage["max_usd"] == 0.0
 
 
 # The shares of phases

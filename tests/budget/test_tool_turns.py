@@ -30,7 +30,7 @@ SEARCH = ToolSpec(name="search", description="Finds ships.")
 OURS = "You read sources for a piece of research and write down what they say about the question."
 MARK = "0123456789abcdef"
 SECRET = "canary-4711-qwertz-zuiop"
-USED = TokenUsage(input=300, cached=200, output=90, reasoning=60)
+USED = TokenUsage(input=300, cache_read=200, output=90, reasoning=60)
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "s"}
 
 
@@ -45,7 +45,7 @@ def call_of(number, **arguments):
 
 def run_models(replies, **budget):
     provider, journal = ScriptedProvider(replies, tools=True), MemoryJournal(state(**budget))
-    price = Price(input=1.0, cached=0.5, output=10.0)
+    price = Price(input=1.0, cache_read=0.5, output=10.0)
     profile = Profile(context=20_000, output=1_000, price=price)
     pool = ModelPool(profiles={"scripted:": profile}, common=Shared(Gates(), Abilities()))
     models = ModelRoles(pool=pool, chain=[provider]).of_run(journal)

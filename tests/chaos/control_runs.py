@@ -198,7 +198,7 @@ class _Actor:
                 self._clock.move(HOURS)
                 return f"{len(await engine.awake())} woken"
             case "take over":
-                if run.status.ended:
+                if run.status.is_final:
                     return "over"
                 return (await engine.aresume(run.research_id, take_over=True)).status.value
             case "steer by command":
@@ -234,7 +234,7 @@ def finish(database: str, witness: str, *, aborted: bool) -> dict[str, Any]:
             return {"status": "none", "resumed": 0}
         (run,) = runs
         resumed = 0
-        while not (run.status.ended and not (aborted and run.status == "aborted")):
+        while not (run.status.is_final and not (aborted and run.status == "aborted")):
             if resumed == 40:
                 print("it does not come to an end", file=sys.stderr)
                 break

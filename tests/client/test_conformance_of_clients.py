@@ -89,7 +89,7 @@ def worked(research: Any, run_id: str) -> Any:
     if isinstance(research, DeepResearch):
         research.work(once=True)
     until = time.monotonic() + PATIENCE
-    while not research.status(run_id).status.ended and time.monotonic() < until:
+    while not research.status(run_id).status.is_final and time.monotonic() < until:
         time.sleep(0.05)
     return research.result(run_id)
 

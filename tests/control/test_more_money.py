@@ -118,7 +118,7 @@ def test_a_completed_run_goes_on_under_more_of_each_cap(tmp_path, cap):
     search, model = ScriptedSearch(), ReadingModel()
     with engine(tmp_path, search=[search], model=[model], max_iterations=2) as research:
         first = research.run(QUESTION, budget=Budget(**{cap: REACHED[cap]}))
-        assert first.status.ended
+        assert first.status.is_final
         searched = asked(search)
         open_still = {
             s.query for s in first.state.pending_sub_queries()
@@ -140,7 +140,7 @@ def test_a_report_that_was_written_without_a_model_is_written_with_it(tmp_path):
     with engine(tmp_path, model=[model], agents=agents, max_iterations=1, critique=False) as research:
         first = research.run(QUESTION, budget=Budget(max_model_calls=1))
         assert first.report_metadata.writer != "synthesizer"
-        read = first.state.sent["analysis"].items
+        read = first.state.context_usage["analysis"].items
         cut = {item.id for item in read if item.current_tokens < item.original_tokens}
         assert cut
         assert len(cut) < len(read)

@@ -139,7 +139,7 @@ def test_an_answer_that_was_left_moves_with_the_store(tmp_path):
     shutil.copytree(first, second)
     with made(second, ParkedKind.QUESTION) as research:
         (waiting,) = research.waiting()
-        assert waiting.answered
+        assert waiting.has_answer
         (result,) = research.wake()
     assert result.status is RunStatus.COMPLETED
     assert {"1811", "Mind the keepers."} <= {guidance.text for guidance in result.state.guidance}

@@ -146,8 +146,8 @@ BAD = {
         "is after until",
     ),
     "a number": (7, "is not valid"),
-    "a number as text": ("7", "no word in it to plan on; 'approve', an edited plan or a sentence is"),
-    "signs alone": ("?! 3.5 ->", "no word in it to plan on"),
+    "a number as text": ("7", "no words to plan with"),
+    "signs alone": ("?! 3.5 ->", "no words to plan with"),
     "no word": ("   ", "does not match|is not valid"),
     "a text with NUL": ("look\0there", "characters that are not text"),
 }

@@ -323,7 +323,7 @@ def test_an_answer_that_was_left_is_used_by_whoever_resumes_or_wakes():
         assert research.wake() == []
         research.answer(parked.research_id, "The northern one.", run=False)
         (waiting,) = research.waiting()
-        assert waiting.answered
+        assert waiting.has_answer
         (result,) = research.wake()
     assert (result.status, result.research_id) == ("completed", parked.research_id)
     assert "The northern one." in [guidance.text for guidance in result.state.guidance]

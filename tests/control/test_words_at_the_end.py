@@ -169,7 +169,7 @@ def vanished(schedule: Schedule, units: int) -> list[Word]:
                 break
             assert store.accepted
             research.resume(run_id)
-        assert status.ended  # without evidence, where all searching was stopped before the first search
+        assert status.is_final  # without evidence, where all searching was stopped before the first search
         events = list(research.events(run_id))
         assert store.pending_commands(run_id) == []
     return [word for word in store.accepted if sum(map(word.shows, events)) < store.accepted.count(word)]

@@ -39,7 +39,7 @@ def test_a_follow_up_is_asked_in_full_and_the_log_keeps_both(research: DeepResea
     assert result.query == "How old is Cape Hatteras Lighthouse?"
     resolution = result.state.resolution
     assert resolution is not None
-    assert (resolution.asked, resolution.by, resolution.is_resolved) == (OLD, "rule", True)
+    assert (resolution.user_message, resolution.by, resolution.is_resolved) == (OLD, "rule", True)
     assert resolution.turns == (first.research_id,)
     assert "198.49 feet" in resolution.summary
     assert first.state.resolution is None
@@ -187,7 +187,7 @@ def test_forty_conversations_hold_the_right_name_without_a_model(tmp_path: Path)
 
 def test_a_summary_holds_the_last_turns_within_its_tokens_and_says_what_is_left_out() -> None:
     turns = [
-        Turn(asked=f"What is tower {n}?", question=f"What is tower {n}?", answer="Tall. " * 40)
+        Turn(user_message=f"What is tower {n}?", question=f"What is tower {n}?", answer="Tall. " * 40)
         for n in range(60)
     ]
     for tokens in (200, 1_000, 5_000, 50_000):

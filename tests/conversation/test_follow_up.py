@@ -10,7 +10,7 @@ from deep_research.state import Mention
 
 
 def turns(*asked: str, answer: str = "") -> list[Turn]:
-    return [Turn(asked=question, question=question, answer=answer) for question in asked]
+    return [Turn(user_message=question, question=question, answer=answer) for question in asked]
 
 
 HATTERAS = turns("How tall is Cape Hatteras Lighthouse?")

@@ -75,16 +75,18 @@ def report_figures(answered: Answered) -> dict[str, float]:
     nothing = [outcomes[0] for question, outcomes in answered if not question.answers]
     without = [outcomes[1] for _, outcomes in answered if len(outcomes) > 1]
     figures["refused"] = metrics.mean(_refused(outcome) for _, outcome in known)
-    figures["said_no"] = metrics.mean(outcome.answered == question_parts.Answered.NO for _, outcome in known)
+    figures["said_no"] = metrics.mean(
+        outcome.answered == question_parts.AnswerCoverage.NO for _, outcome in known
+    )
     figures["said_yes"] = metrics.mean(
-        outcome.answered == question_parts.Answered.YES for _, outcome in known
+        outcome.answered == question_parts.AnswerCoverage.YES for _, outcome in known
     )
     told = [outcome.probability for _, outcome in known]
     untrue = [outcome.probability for outcome in (without or nothing)]
     if untrue:
         figures["refused_unanswerable"] = metrics.mean(_refused(outcome) for outcome in (without or nothing))
         figures["said_yes_unanswerable"] = metrics.mean(
-            outcome.answered == question_parts.Answered.YES for outcome in (without or nothing)
+            outcome.answered == question_parts.AnswerCoverage.YES for outcome in (without or nothing)
         )
         figures["auroc"] = metrics.auroc(told, untrue)
     figures["calibration"] = metrics.calibration_error(

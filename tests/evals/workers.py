@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from deep_research.errors import WorkError
-from deep_research.logs import told
+from deep_research.logs import describe_error
 from deep_research.research import DeepResearch, ResearchResult
 from deep_research.settings import UNSET, Settings
 from deep_research.sources.search import SearchRequest
@@ -132,7 +132,7 @@ def perform(task: Task) -> Outcome:
     try:
         return asyncio.run(_worker.perform(task))
     except Exception as error:
-        return Outcome(id=task.id, error=told(error))
+        return Outcome(id=task.id, error=describe_error(error))
 
 
 def _begin(setup: Setup) -> None:
@@ -186,7 +186,7 @@ def _outcome(
         report=(result.report or "") if suite.report else "",
         completeness=result.state.completeness,
         probability=_probability(result),
-        answered=result.answered or "",
+        answered=result.answer_coverage or "",
         status=result.status.value,
         reason=result.reason.value if result.reason else "",
         searches=result.usage.searches,

@@ -7,7 +7,7 @@ from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch
 from deep_research.sources.documents.sample import sample_corpus
-from deep_research.state import Answered
+from deep_research.state import AnswerCoverage
 
 UNKNOWN = [  # a name that no document has
     "What is the GDP of Cape Verde?",
@@ -100,16 +100,16 @@ def test_a_question_on_a_name_that_no_document_has_is_not_answered_whatever_the_
     researched, question
 ):
     result = researched(question, says_yes=True)
-    assert (result.answered, result.reason) == (Answered.NO, "no_evidence")
+    assert (result.answer_coverage, result.reason) == (AnswerCoverage.NO, "no_evidence")
 
 
 @pytest.mark.parametrize("question", some(OPEN))
 def test_a_question_that_the_documents_leave_open_is_not_answered_where_the_judge_sees_it(
     researched, question
 ):
-    assert researched(question, says_yes=False).answered is not Answered.YES
+    assert researched(question, says_yes=False).answer_coverage is not AnswerCoverage.YES
 
 
 @pytest.mark.parametrize("question", some(ANSWERED))
 def test_a_question_that_the_documents_answer_is_answered(researched, question):
-    assert researched(question, says_yes=True).answered is Answered.YES
+    assert researched(question, says_yes=True).answer_coverage is AnswerCoverage.YES

@@ -9,7 +9,7 @@ import pytest
 from deep_research import DeepResearch, RunOptions, SupervisorHooks, Verdict
 from deep_research.phases.steering_plan import add_searches
 from deep_research.phases.steering_queries import new_words, steering_query
-from deep_research.state import Answered, DeepResearchPhase, DeepResearchState, Guidance, SubQuery
+from deep_research.state import AnswerCoverage, DeepResearchPhase, DeepResearchState, Guidance, SubQuery
 from deep_research.testing import ScriptedSearch
 
 CORPUS = Path(__file__).resolve().parents[2] / "docs" / "examples" / "corpus"
@@ -34,7 +34,7 @@ def saying(text, phase, *, hook="before_phase"):
 @pytest.mark.parametrize("said", ["Tell about Smeaton's tower.", "Please be brief and careful."])
 def test_a_steer_is_searched_and_is_no_part_of_what_was_asked(home, said):
     result = researched(home, "Who is the mayor of Port Lissel?", saying(said, P.PLANNING))
-    assert result.answered is Answered.NO
+    assert result.answer_coverage is AnswerCoverage.NO
     assert [part.text for part in result.parts] == ["Who is the mayor of Port Lissel?"]
     added = [s for s in result.state.sub_queries if s.origin]
     assert [s.origin for s in added] == (["hook"] if "Smeaton" in said else [])
@@ -149,5 +149,5 @@ def test_a_run_that_nothing_answered_for_want_of_a_search_is_taken_up_again(tmp_
         first = research.run("Who is the mayor of Port Lissel, and when was he born?")
         failing["now"] = False
         again = research.resume(first.research_id)
-        assert again.status.ended
+        assert again.status.is_final
         assert research.result(first.research_id).status == again.status

@@ -10,7 +10,7 @@ import pytest
 from prompt_reading import ReadingModel, planned
 
 from deep_research import DeepResearch, RunStatus
-from deep_research.state import Answered, AnswerStatus
+from deep_research.state import AnswerCoverage, AnswerStatus
 from deep_research.testing import ScriptedSearch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def _marks(asked):
 def test_of_several_parts_exactly_the_one_that_nothing_answers_is_named(research, asked):
     result = research.run(asked["question"])
     assert result.status is RunStatus.COMPLETED
-    assert result.answered is Answered.PARTLY
+    assert result.answer_coverage is AnswerCoverage.PARTLY
     (missing,) = result.state.not_found()
     assert missing.text.startswith(asked["missing"])
     assert result.message == f"Not found: {missing.text}."
@@ -67,7 +67,11 @@ def test_a_part_that_is_likely_is_found_whatever_the_form_of_its_answer(tmp_path
 
 def test_where_no_part_is_answered_the_run_says_so_and_gives_no_report(research):
     result = research.run("Who is the mayor of Port Lissel?")
-    assert (result.status, result.reason, result.answered) == ("aborted", "no_evidence", Answered.NO)
+    assert (result.status, result.reason, result.answer_coverage) == (
+        "aborted",
+        "no_evidence",
+        AnswerCoverage.NO,
+    )
     assert result.report is None
     assert "none of them says it" in result.message
     assert not any(gap.addressed for gap in result.gaps)
@@ -125,7 +129,7 @@ def test_the_planners_parts_and_what_the_analyzer_says_of_them_make_the_verdicts
     assert [s.part_id for s in result.state.sub_queries] == [first.id, None]
     assert {f.part_id for f in result.findings} == {first.id}
     assert [v.verdict for v in result.verdicts] == [AnswerStatus.ANSWERED, AnswerStatus.NOT_FOUND]
-    assert result.answered is Answered.PARTLY
+    assert result.answer_coverage is AnswerCoverage.PARTLY
     assert result.message == "Not found: Who owns the yacht."
     (gap,) = [gap for gap in result.gaps if gap.part_id == second.id]
     assert gap.description == "Not found: Who owns the yacht?"

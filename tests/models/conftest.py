@@ -33,7 +33,7 @@ def call():
 @pytest.fixture
 def reply():
     def made(text="seven", stop=StopReason.END, *, tokens=(10, 5), known=True):
-        usage = TokenUsage(input=tokens[0], output=tokens[1], known=known)
+        usage = TokenUsage(input=tokens[0], output=tokens[1], is_known=known)
         return Reply(text=text, stop=stop, usage=usage)
 
     return made

@@ -190,7 +190,7 @@ def test_an_error_within_a_stream_is_told_by_its_type(
     assert error.verdict == verdict
     assert error.data["maybe_billed"]
     assert error.data["usage"]["input"] == 7
-    assert not error.data["usage"]["known"]
+    assert not error.data["usage"]["is_known"]
 
 
 def test_a_spend_limit_within_a_stream_is_fatal(server: ModelServer) -> None:
@@ -216,7 +216,7 @@ def test_what_breaks_after_the_end_of_an_answer_does_not_matter(server: ModelSer
     )
     assert isinstance(reply, Reply)
     assert (reply.text, reply.stop) == ("Seven ships.", StopReason.END)
-    assert reply.usage.known
+    assert reply.usage.is_known
     assert (reply.usage.input, reply.usage.output) == (7, 5)
 
 
@@ -234,7 +234,7 @@ def test_each_report_of_usage_is_of_all_until_then(server: ModelServer) -> None:
     }
     reply = streamed(server, START, TEXT, early, MORE, END, STOP)
     assert isinstance(reply, Reply)
-    assert (reply.usage.input, reply.usage.cached, reply.usage.output) == (47, 40, 5)
+    assert (reply.usage.input, reply.usage.cache_read, reply.usage.output) == (47, 40, 5)
 
 
 def test_the_arguments_of_a_tool_may_come_at_once(server: ModelServer) -> None:

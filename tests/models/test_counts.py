@@ -39,7 +39,7 @@ SERVICES = [chat, responses, anthropic, ollama]
 def test_a_figure_that_is_none_is_unknown_and_costs_no_error(service, wrong):
     for given, out in ((wrong, 5), (5, wrong), (wrong, wrong)):
         usage = service(given, out)
-        assert not usage.known
+        assert not usage.is_known
         assert Price(input=1.0, output=1.0).of(usage) <= 1e-5
 
 
@@ -47,11 +47,11 @@ def test_a_figure_that_is_none_is_unknown_and_costs_no_error(service, wrong):
 def test_a_figure_is_taken_as_it_is_and_also_as_a_decimal_or_a_text(service):
     for given, out in ((7, 5), (7, 0), (7.0, 5.0), ("7", "5"), (" 7 ", "5.0")):
         usage = service(given, out)
-        assert (usage.input, usage.output, usage.known) == (7, float(out), True)
+        assert (usage.input, usage.output, usage.is_known) == (7, float(out), True)
 
 
 @pytest.mark.parametrize("service", SERVICES)
 @pytest.mark.parametrize("none", [0, 0.0, "0"])
 def test_no_prompt_has_no_tokens(service, none):
     for out in (0, 5):
-        assert not service(none, out).known
+        assert not service(none, out).is_known

@@ -12,7 +12,7 @@ OWNERS = (
     " End with “This is no advice of a lawyer and must not be taken for it by anyone”."
 )
 MARK = "0123456789abcdef"
-ECHOES = Echoes(ours=OURS, owners=OWNERS, mark=MARK, shown="Question: what does a page say of sources?")
+ECHOES = Echoes(ours=OURS, owners=OWNERS, mark=MARK, prompt="Question: what does a page say of sources?")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def fails(verdict, *, retry_after=None, usage=(3, 1), requests=2, maybe=False):
         f"it is {verdict.value}",
         model="m",
         retry_after=retry_after,
-        usage=TokenUsage(input=usage[0], output=usage[1], known=not maybe),
+        usage=TokenUsage(input=usage[0], output=usage[1], is_known=not maybe),
         maybe_billed=maybe,
     )
     error.data["requests"] = requests
@@ -87,7 +87,7 @@ def test_the_error_is_the_firsts_unless_waiting_for_another_helps_sooner(verdict
     ]
     error = ask(Chain([ScriptedModel([error]) for error in errors]).text(call))
     assert (error.problem, error.verdict) == (errors[telling].problem, verdicts[telling])
-    assert error.data["usage"] == TokenUsage(input=6, output=2, known=False).model_dump()
+    assert error.data["usage"] == TokenUsage(input=6, output=2, is_known=False).model_dump()
     assert (error.data["requests"], error.data["maybe_billed"]) == (4, True)
 
 

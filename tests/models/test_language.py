@@ -182,14 +182,14 @@ def test_a_request_that_is_wrong_in_any_form_teaches_nothing_about_forms(model_o
     abilities = Abilities()
     error = ask(model_of(ScriptedProvider([NO_FORM]), abilities=abilities).object(call, Plan))
     assert (error.verdict, error.data["requests"]) == ("fatal", 3)
-    assert abilities.known() == {}
+    assert abilities.known_abilities() == {}
 
 
 def test_a_refusal_of_what_was_answered_before_is_not_about_the_form(model_of, call, reply):
     provider, abilities = ScriptedProvider([reply('{"bri', LENGTH), NO_FORM]), Abilities()
     error = ask(model_of(provider, abilities=abilities).object(call, Plan))
     assert (error.verdict, error.data["requests"]) == ("fatal", 2)
-    assert abilities.known() == {}
+    assert abilities.known_abilities() == {}
 
 
 def test_a_way_that_worked_is_kept_over_a_bad_day(model_of, call):
@@ -209,7 +209,7 @@ def test_an_object_that_did_not_fit_gets_more_room_once_and_leaves_no_mark_on_th
     provider, abilities = ScriptedProvider([reply(TEXT[:20], LENGTH)]), Abilities()
     error = ask(model_of(provider, abilities=abilities).object(call, Plan))
     assert (error.verdict, [asked.max_output for asked in provider.calls]) == ("length", [1_000, 2_000])
-    assert abilities.known() == {}
+    assert abilities.known_abilities() == {}
 
 
 def test_the_room_once_raised_is_kept_for_the_next_rung(model_of, call, reply):
@@ -282,7 +282,7 @@ def test_a_weak_server_gives_an_object_in_four_requests_and_the_second_time_in_o
         assert first.requests <= 4
         second = runner.run(model.object(call, Plan))
         assert (second.value, second.requests, second.rung) == (PLAN, 1, first.rung)
-        assert second.usage.known is ("usage" not in lacks)
+        assert second.usage.is_known is ("usage" not in lacks)
         runner.run(model.aclose())
 
 
@@ -293,7 +293,7 @@ USAGES = st.builds(
     TokenUsage,
     input=st.integers(0, 50),
     output=st.integers(0, 50),
-    known=st.sampled_from([True, True, False]),
+    is_known=st.sampled_from([True, True, False]),
 )
 TEXTS = st.one_of(
     st.sampled_from(
@@ -352,9 +352,9 @@ def booked(outcome):
     if isinstance(outcome, Reply):
         return outcome.usage
     if not isinstance(outcome, ModelError):
-        return TokenUsage(known=False)
+        return TokenUsage(is_known=False)
     usage = TokenUsage.model_validate(outcome.data["usage"])
-    return usage.model_copy(update={"known": usage.known and not outcome.data["maybe_billed"]})
+    return usage.model_copy(update={"is_known": usage.is_known and not outcome.data["maybe_billed"]})
 
 
 @settings(max_examples=300)
@@ -374,7 +374,7 @@ def test_whatever_comes_there_are_four_requests_at_most_true_books_and_the_deadl
     )  # a request that began in time may end late only here, where nothing stops it
     if is_error:
         assert answer.verdict in set(Verdict)
-        assert answer.data["maybe_billed"] is (not total.known)
+        assert answer.data["maybe_billed"] is (not total.is_known)
     elif way == "text":
         assert "".join(pieces) == answer.value
         assert answer.value.strip()

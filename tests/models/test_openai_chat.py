@@ -44,7 +44,7 @@ def test_an_error_in_the_middle_of_an_answer_may_have_cost_something() -> None:
             _send(OpenAIChat("model-1", base_url=f"{server.base_url}/v1"))
     assert raised.value.verdict == Verdict.TRANSIENT
     assert raised.value.data["maybe_billed"]
-    assert not raised.value.data["usage"]["known"]
+    assert not raised.value.data["usage"]["is_known"]
 
 
 def _send(provider: OpenAIChat, on_text: OnText | None = lambda _: None) -> Reply:

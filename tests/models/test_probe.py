@@ -33,7 +33,7 @@ class Server(ModelProvider):
         outcome = self.answer(call)
         if isinstance(outcome, Exception):
             raise outcome
-        return Reply(text=outcome, stop=StopReason.END, usage=TokenUsage(input=1, known=False))
+        return Reply(text=outcome, stop=StopReason.END, usage=TokenUsage(input=1, is_known=False))
 
 
 def knows_json_only(call):
@@ -62,7 +62,7 @@ def test_a_model_is_asked_once_and_what_it_cannot_is_known_from_then_on(tmp_path
     ensure(probes, server, server)
     assert server.asked == 3
     assert abilities.rungs(server.identity, server.forms) == [Rung.JSON, Rung.LINES]
-    found = probes.known()["test:m@http://127.0.0.1:1"]
+    found = probes.known_probe()["test:m@http://127.0.0.1:1"]
     assert found.rungs == {"schema": False, "tool": False, "json": True}
     assert not found.usage
 
@@ -123,7 +123,7 @@ def test_a_model_that_answers_badly_is_known_for_it_and_the_run_goes_on(tmp_path
     probes = Probes(tmp_path, Abilities())
     ensure(probes, server)
     assert server.asked <= 4
-    assert not any(probes.known()[server.identity].rungs.values())
+    assert not any(probes.known_probe()[server.identity].rungs.values())
 
 
 @pytest.mark.parametrize("verdict", [Verdict.FATAL, Verdict.PARK, Verdict.TRANSIENT])
@@ -134,16 +134,16 @@ def test_a_model_that_cannot_be_reached_is_asked_again_the_next_time(tmp_path, v
         with pytest.raises(ModelError):
             ensure(probes, server)
     assert server.asked == 2 * (4 if verdict is Verdict.TRANSIENT else 1)
-    assert probes.known() == {}
+    assert probes.known_probe() == {}
 
 
 def test_what_is_found_of_one_model_keeps_what_is_known_of_others(tmp_path):
     other = Server(lambda call: SKY)
     other.base_url = "http://127.0.0.1:2"
     ensure(Probes(tmp_path, Abilities()), other)
-    found = Probes(tmp_path, Abilities()).known()[other.identity]
+    found = Probes(tmp_path, Abilities()).known_probe()[other.identity]
     Probes(tmp_path, Abilities()).remember(found.model_copy(update={"name": "test:another"}))
-    assert Probes(tmp_path, Abilities()).known().keys() == {other.identity, "test:another"}
+    assert Probes(tmp_path, Abilities()).known_probe().keys() == {other.identity, "test:another"}
 
 
 def test_what_is_dated_far_ahead_is_asked_anew(tmp_path):
@@ -152,7 +152,7 @@ def test_what_is_dated_far_ahead_is_asked_anew(tmp_path):
     for item in held.values():
         item["at"] = (datetime.now(UTC) + KEPT + timedelta(days=1)).isoformat()
     (tmp_path / FILE).write_text(json.dumps(held))
-    assert Probes(tmp_path, Abilities()).known() == {}
+    assert Probes(tmp_path, Abilities()).known_probe() == {}
 
 
 def test_the_question_keeps_to_the_profile_so_that_no_server_loads_its_model_twice():

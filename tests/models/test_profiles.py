@@ -8,7 +8,7 @@ from deep_research.errors import SettingsError
 from deep_research.models.base import TokenUsage
 from deep_research.models.profiles import SMALLEST, Price, Profile, built_in, profile_of, read_profiles
 
-PRICE = Price(input=1.0, output=10.0, cached=0.1, written=1.25)
+PRICE = Price(input=1.0, output=10.0, cache_read=0.1, cache_write=1.25)
 
 
 def test_every_profile_of_ours_can_be_read_and_is_dated():
@@ -53,15 +53,17 @@ def test_a_models_on_this_machine_cost_nothing():
 
 
 def test_cached_and_written_input_and_thoughts_are_counted_once():
-    usage = TokenUsage(input=1_000_000, cached=400_000, written=200_000, output=100_000, reasoning=50_000)
+    usage = TokenUsage(
+        input=1_000_000, cache_read=400_000, cache_write=200_000, output=100_000, reasoning=50_000
+    )
     assert PRICE.of(usage) == pytest.approx(0.4 + 0.04 + 0.25 + 1.0)
     assert Price(input=1, output=10).of(usage) == pytest.approx(2.0)
 
 
 def test_nothing_costs_less_than_nothing_or_more_than_the_most():
-    odd = TokenUsage(input=10, cached=1_000_000)  # counted on top of the input
+    odd = TokenUsage(input=10, cache_read=1_000_000)  # counted on top of the input
     assert PRICE.of(odd) == pytest.approx(0.1)
-    full = TokenUsage(input=500, written=500, output=70)
+    full = TokenUsage(input=500, cache_write=500, output=70)
     assert PRICE.of(full) <= PRICE.most(500, 70)
 
 

@@ -121,7 +121,7 @@ def test_what_may_be_billed_of_a_refusal_stays_unknown():
         error = from_status(status, "stream=true is not implemented", model="m")
         learned = OptionalParams().learned(error, {"stream": True}, call)
         assert learned is not error
-        assert usage_of(learned).known is not maybe_billed
+        assert usage_of(learned).is_known is not maybe_billed
 
 
 def test_the_options_of_a_stream_are_refused_by_themselves():

@@ -90,7 +90,7 @@ def test_the_books_hold_all_requests_and_one_in_doubt_leaves_them_open(send, rep
     _, tries = send(ScriptedProvider([cut, status(529), reply(tokens=(10, 5))]))
     assert tries.usage == TokenUsage(input=13, output=7)
     error, tries = send(ScriptedProvider([reply("", StopReason.INCOMPLETE), status(500), status(401)]))
-    assert tries.usage == TokenUsage(input=10, output=5, known=False)
+    assert tries.usage == TokenUsage(input=10, output=5, is_known=False)
     assert (error.data["usage"], error.data["maybe_billed"]) == (tries.usage.model_dump(), True)
 
 
@@ -99,7 +99,7 @@ def test_an_error_whose_books_are_nonsense_breaks_nothing(send, usage):
     error, tries = send(
         ScriptedProvider([ModelError("bad", verdict="fatal", usage=usage, maybe_billed=True)])
     )
-    assert (error.verdict, tries.usage.known) == ("fatal", False)
+    assert (error.verdict, tries.usage.is_known) == ("fatal", False)
 
 
 @pytest.mark.parametrize("asked", ["soon", float("nan"), float("inf"), -1, None])
@@ -208,7 +208,7 @@ def test_a_unit_can_be_cancelled_wherever_it_is(call, stuck):
 def test_whatever_a_provider_raises_is_a_model_error_and_is_not_asked_again(send, raised):
     error, tries = send(ScriptedProvider([raised]))
     assert isinstance(error, ModelError)
-    assert (error.verdict, tries.requests, tries.usage.known) == ("fatal", 1, False)
+    assert (error.verdict, tries.requests, tries.usage.is_known) == ("fatal", 1, False)
     assert type(first(raised)).__name__ in str(error)
 
 

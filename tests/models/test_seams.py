@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from deep_research.errors import WindowError
 from deep_research.models import Message, ModelCall, Reply, StopReason, TokenUsage
 from deep_research.models.abilities import Abilities
-from deep_research.models.continuation import joined
+from deep_research.models.continuation import join_texts
 from deep_research.models.language_model import SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
@@ -102,11 +102,11 @@ def test_a_rest_that_does_not_fit_the_window_leaves_what_came():
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_nothing_of_what_came_is_lost_at_a_seam(so_far, more):
-    whole = joined(so_far, more)
+    whole = join_texts(so_far, more)
     assert whole.startswith(so_far) or whole == more
     assert len(whole) <= len(so_far) + len(more)
 
 
 @pytest.mark.parametrize("place", [1, 37, 200, 999])
 def test_a_text_cut_anywhere_is_whole_again(place):
-    assert joined(WHOLE[:place], WHOLE[place:]) == WHOLE
+    assert join_texts(WHOLE[:place], WHOLE[place:]) == WHOLE

@@ -145,7 +145,7 @@ def test_each_request_to_anthropic_begins_as_the_one_before_ended_and_is_marked_
         assert body["system"][-1]["cache_control"] == MARK
         assert marks(body["tools"]) == 0
         assert marks(body["messages"]) <= 3
-    assert all(after.usage.cached > before.usage.cached for before, after in pairwise(answers))
+    assert all(after.usage.cache_read > before.usage.cache_read for before, after in pairwise(answers))
 
 
 def _plain(messages):

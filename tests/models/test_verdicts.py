@@ -144,7 +144,7 @@ def test_over_a_minute_a_run_does_not_wait():
 )
 def test_a_failure_within_the_service_may_have_been_billed(status, doubt):
     error = from_status(status, "no", model="m")
-    assert (error.data["maybe_billed"], usage_of(error).known) == (doubt, not doubt)
+    assert (error.data["maybe_billed"], usage_of(error).is_known) == (doubt, not doubt)
 
 
 def test_what_a_service_says_is_shown_short_without_secrets_and_without_what_terminals_obey():
@@ -161,10 +161,10 @@ def test_what_a_service_says_is_shown_short_without_secrets_and_without_what_ter
     ("data", "usage"),
     [
         ({}, TokenUsage()),
-        ({"maybe_billed": True}, TokenUsage(known=False)),
+        ({"maybe_billed": True}, TokenUsage(is_known=False)),
         ({"usage": {"input": 3, "output": 4}}, TokenUsage(input=3, output=4)),
-        ({"usage": {"input": 3}, "maybe_billed": True}, TokenUsage(input=3, known=False)),
-        ({"usage": "nonsense"}, TokenUsage(known=False)),
+        ({"usage": {"input": 3}, "maybe_billed": True}, TokenUsage(input=3, is_known=False)),
+        ({"usage": "nonsense"}, TokenUsage(is_known=False)),
     ],
 )
 def test_the_books_of_an_error_are_read_whoever_wrote_them(data, usage):

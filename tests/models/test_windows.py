@@ -198,7 +198,7 @@ def test_a_window_that_an_error_named_is_known_to_another_process_and_goes_with_
     assert pool_of(tmp_path).windows.learn(provider, refused())
     later = pool_of(tmp_path)
     assert later.profile_of(provider).context == 4_096
-    assert later.probes.known() == {}  # what the model can do was not found out by that
+    assert later.probes.known_probe() == {}  # what the model can do was not found out by that
     asyncio.run(later.probes.ensure(provider, Profile(), Persistence(sleep=no_sleep)))
     assert pool_of(tmp_path).profile_of(provider).context == 4_096
     assert json.loads((tmp_path / FILE).read_text())[provider.identity]["window"] == 4_096

@@ -30,7 +30,7 @@ SWAPPED = {
     "low": "high",
     "medium": "high",
     "completed": "failed",
-    "answered": "open",
+    "answer_coverage": "open",
     "yes": "no",
     "no": "yes",
 }

@@ -13,7 +13,7 @@ from deep_research import DeepResearch
 from deep_research.packs import Manifest, MemberEntry
 from deep_research.packs.members import EVENTS, derived, event_rows
 from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer
-from deep_research.phases.synthesis.phase import written
+from deep_research.phases.synthesis.phase import report_event
 from deep_research.report.references import without_marks
 from deep_research.sources.search import SearchResult
 from deep_research.state import Claim, ClaimVerdict, Draft, Span
@@ -89,7 +89,7 @@ def stand_in(draft: str, state: Any, texts: Mapping[str, str], *, partial: bool 
                 text=line,
                 place=Span(start=0, end=len(line)),
                 verdict=verdict,
-                checked=verdict,
+                code_verdict=verdict,
                 checker=CHECKER,
                 score=1.0 if held else 0.25,
             )
@@ -103,7 +103,7 @@ def with_claims(rows: Sequence[StoredEvent], texts: Mapping[str, bytes]) -> list
     state = fold(takewhile(lambda event: not isinstance(event, ReportWritten), events)).snapshot()
     draft = f"Robert Stevenson built the Bell Rock lighthouse. [{state.findings[0].id}]\nIt was painted blue."
     claims = stand_in(draft, None, {h: body.decode() for h, body in texts.items()})
-    report = written(state, Draft(text=draft, writer=ExtractiveSynthesizer.name), claims)
+    report = report_event(state, Draft(text=draft, writer=ExtractiveSynthesizer.name), claims)
     made = report.model_dump(mode="json", exclude={"seq", "at"})
     return changed(rows, "report.written", lambda body: body.update(made))
 

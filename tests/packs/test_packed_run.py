@@ -43,7 +43,7 @@ def test_whatever_looks_at_runs_can_look_at_it(run: Any, packed: Path) -> None:
         (listed,) = research.list(status="completed", text="bell rock")
         assert dict(listed).items() <= dict(research.status(run[0])).items()
         assert research.status(run[0]).answers == opened.result.answers != ()
-        assert (listed.sources, listed.answered) == (1, opened.result.answered)
+        assert (listed.sources, listed.answer_coverage) == (1, opened.result.answer_coverage)
         assert research.result(run[0]) == opened.result
         assert research.report(run[0]) == opened.result.report
         assert research.events(run[0], after=3) == opened.events[3:]

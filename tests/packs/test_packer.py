@@ -46,7 +46,10 @@ def test_a_pack_holds_report_claims_texts_pages_events_set_up_and_the_hash_of_ea
     ]
     assert [e["body"] for e in lines] == [json.loads(row.body) for row in store.rows]
     assert "Robert Stevenson" in members["report.md"].decode()
-    assert [claim["checked"] for claim in json.loads(members["claims.json"])] == ["supported", "unsupported"]
+    assert [claim["code_verdict"] for claim in json.loads(members["claims.json"])] == [
+        "supported",
+        "unsupported",
+    ]
     assert set(json.loads(members["setup.json"])) == {"research_id", "query", "options", "setup"}
 
 

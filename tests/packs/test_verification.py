@@ -166,7 +166,7 @@ def _longer(body: dict[str, Any]) -> None:
 
 
 def _verdict(body: dict[str, Any]) -> None:
-    body["claims"][1]["checked"] = "supported"
+    body["claims"][1]["code_verdict"] = "supported"
 
 
 def _score(body: dict[str, Any]) -> None:
@@ -288,7 +288,7 @@ def test_members_that_are_missing_or_too_many_are_named(members: Members, tmp_pa
 
 def _stricter(draft: str, state: Any, texts: Any, *, partial: bool) -> Any:
     return tuple(
-        claim.model_copy(update={"checked": ClaimVerdict.UNSUPPORTED, "checker": "stand-in 2"})
+        claim.model_copy(update={"code_verdict": ClaimVerdict.UNSUPPORTED, "checker": "stand-in 2"})
         for claim in stand_in(draft, state, texts)
     )
 

@@ -60,7 +60,7 @@ def test_a_brief_answers_first_and_quotes_to_the_letter(corpus: Path) -> None:
             quote = finding.quotes[0]
             saved = research.text(quote)
             assert saved[quote.start : quote.end] == quote.quote
-            assert all(quote.start <= span.start < span.end <= quote.end for span in finding.marked)
+            assert all(quote.start <= span.start < span.end <= quote.end for span in finding.highlights)
 
 
 def test_an_item_keeps_the_heading_that_it_stands_under(corpus: Path) -> None:

@@ -3,10 +3,10 @@
 from deep_research.phases.analysis.broad_requests import (
     Candidate,
     belonging,
-    chosen,
-    joined,
+    choose_passages,
+    pair_key,
     pairs,
-    ranked,
+    rank_passages,
     with_pairs,
 )
 from deep_research.retrieval.ranking import TermScanner, scan
@@ -18,7 +18,7 @@ def candidate(terms, source=0, words=10, belongs=1.0):
 
 
 def places(candidates, weights, **limits):
-    return chosen(candidates, weights, **{"room": 100, "per_source": 3, **limits})
+    return choose_passages(candidates, weights, **{"room": 100, "per_source": 3, **limits})
 
 
 WEIGHTS = {"a": 0.3, "b": 0.3, "c": 0.2, "d": 0.2}
@@ -59,7 +59,7 @@ def test_what_stands_already_is_taken_into_account():
 def rank(request, *texts):
     scanner = TermScanner(content_words(request))
     found = [passage for place, text in enumerate(texts) for passage in scan(text, place, scanner)]
-    return [p.source for p in ranked(request, found, texts, [""] * len(texts)).passages]
+    return [p.source for p in rank_passages(request, found, texts, [""] * len(texts)).passages]
 
 
 FILLER = [f"Street number {n} has houses with a door and a wall." for n in range(20)]
@@ -99,7 +99,7 @@ def likely(texts, titles=None, request=REQUEST):
     titles = titles or [""] * len(texts)
     scanner = TermScanner(content_words(request))
     found = [p for place, text in enumerate(texts) for p in scan(text, place, scanner)]
-    return belonging(ranked(request, found, texts, titles), titles)
+    return belonging(rank_passages(request, found, texts, titles), titles)
 
 
 def test_those_that_stand_out_belong_and_the_rest_does_not():
@@ -137,11 +137,11 @@ def test_sources_that_are_all_alike_are_equally_likely():
 def test_words_are_paired_within_a_sentence_and_a_few_words_of_each_other():
     weights = {"whale": 0.5, "sing": 0.25, "harbour": 0.25}
     found = pairs("Whales sing. Harbours are quiet.", weights)
-    assert joined("sing", "whale") in found
-    assert joined("harbour", "whale") not in found
-    assert found[joined("sing", "whale")] == 1.0
+    assert pair_key("sing", "whale") in found
+    assert pair_key("harbour", "whale") not in found
+    assert found[pair_key("sing", "whale")] == 1.0
 
 
 def test_a_pair_is_held_by_what_has_both():
-    wanted = {joined("sing", "whale"), joined("harbour", "whale")}
+    wanted = {pair_key("sing", "whale"), pair_key("harbour", "whale")}
     assert with_pairs({"whale", "sing"}, wanted) == {"whale", "sing", "sing whale"}

@@ -128,7 +128,7 @@ def test_code_repairs_what_it_can_and_nothing_stays_marked(said, expected, made)
     assert body(journal) == expected
     assert repairs(journal) == [(*each, "code") for each in made]
     counts = journal.state.report_metadata.claims
-    assert (counts.repaired + counts.removed, counts.marked) == (len(made), 0)
+    assert (counts.repairs + counts.removals, counts.marks) == (len(made), 0)
     assert EXPLAINED not in journal.state.report
     assert {claim.verdict for claim in journal.state.claims} == {ClaimVerdict.SUPPORTED}
 
@@ -158,8 +158,8 @@ def test_what_cannot_be_repaired_is_marked_explained_and_counted(expected):
     assert body(journal) == numbered
     assert f"\n\n{EXPLAINED}\n\n## References" in journal.state.report
     counts = journal.state.report_metadata.claims
-    assert (counts.marked, counts.repaired, counts.removed) == (1, 0, 0)
-    assert [claim.marked for claim in journal.state.claims].count(True) == 1
+    assert (counts.marks, counts.repairs, counts.removals) == (1, 0, 0)
+    assert [claim.is_marked for claim in journal.state.claims].count(True) == 1
     assert "[unsupported]" in journal.events[-1].draft
 
 
@@ -177,7 +177,7 @@ def test_a_mark_that_an_agent_puts_in_is_none(work):
     repair = {"claims": [{"claim": "C1", "text": "It was built in 1811 [F1]. [unsupported]"}]}
     journal = Models(work, draft=draft, repair=repair).written()
     assert body(journal) == f"It was built in 1811 [1]. {TALL[:-1]} [1]."
-    assert journal.state.report_metadata.claims.marked == 0
+    assert journal.state.report_metadata.claims.marks == 0
 
 
 def test_a_text_that_is_missing_is_no_word_against_a_claim():
@@ -329,7 +329,7 @@ def test_where_the_model_fails_code_repairs_and_that_is_told_and_not_asked_again
 def test_more_claims_than_a_request_has_room_for_are_bounded(work):
     lines = " ".join(f"{SOLD} number {n} [F3]." for n in range(100, 100 + MOST_AT_ONCE + 5))
     models = Models(work, draft=f"# T\n\n## Said\n\n{lines}", repair={"claims": []})
-    assert models.written().state.report_metadata.claims.marked == MOST_AT_ONCE + 5
+    assert models.written().state.report_metadata.claims.marks == MOST_AT_ONCE + 5
     assert len(models.asked) == 2
     assert f"\nC{MOST_AT_ONCE} " in models.asked[1].messages[-1].content
     assert f"\nC{MOST_AT_ONCE + 1} " not in models.asked[1].messages[-1].content
@@ -377,7 +377,9 @@ def test_the_verdict_of_the_judge_counts(work):
     judge = [verdicts("contradicted", "supported", "supported")]
     models = Models(work, draft=JUDGED, repair=KEEP, judge=judge)
     journal = models.written(scope=JudgeScope.ALL)
-    told = [(claim.checked.value, claim.verdict.value, claim.marked) for claim in journal.state.claims]
+    told = [
+        (claim.code_verdict.value, claim.verdict.value, claim.is_marked) for claim in journal.state.claims
+    ]
     assert told == [
         ("supported", "supported", False),  # its source's own sentence
         ("partial", "supported", False),
@@ -407,7 +409,10 @@ def test_a_judge_that_says_nothing_usable_is_no_word_against_a_claim(work, answe
         ClaimVerdict.SUPPORTED,
         ClaimVerdict.UNCHECKED,
     ]
-    assert [claim.checked for claim in journal.state.claims] == [ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL]
+    assert [claim.code_verdict for claim in journal.state.claims] == [
+        ClaimVerdict.SUPPORTED,
+        ClaimVerdict.PARTIAL,
+    ]
     for claim in journal.state.claims:
         assert claim.judgement.verdict is None
         assert claim.judgement.reason
@@ -439,7 +444,7 @@ def test_what_was_judged_of_a_claim_with_another_reference_holds_no_more(work):
     repair = {"claims": [{"claim": "C1", "text": f"{BUILT[:-1]} [F1]."}]}
     models = Models(work, draft=draft, repair=repair, judge=[verdicts("unsupported")])
     journal = models.written()
-    assert [(claim.verdict.value, claim.marked) for claim in journal.state.claims] == [
+    assert [(claim.verdict.value, claim.is_marked) for claim in journal.state.claims] == [
         ("supported", False),
         ("supported", False),
     ]
@@ -543,7 +548,7 @@ def test_every_difference_is_told_in_words():
                 FailedClaim(
                     claim_id="c",
                     text="t",
-                    reasons=(Discrepancy(aspect=aspect, claimed="weekly", found=found),),
+                    reasons=(Discrepancy(aspect=aspect, claimed="weekly", in_source=found),),
                 )
             )
             for found in ("", "daily")

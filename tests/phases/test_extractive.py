@@ -192,7 +192,7 @@ def test_the_refiner_goes_on_only_with_a_query_that_was_not_asked():
         max_iterations=3,
         remaining_iterations=2,
         has_report_draft=True,
-        asked=("asked before",),
+        earlier_queries=("asked before",),
         **RUN,
     )
     output = asyncio.run(ExtractiveRefiner()(handoff))

@@ -180,7 +180,7 @@ def test_words_of_another_language_stand_where_their_figures_do():
 class Reader:
     deterministic = True
 
-    def __init__(self, *found, quoted=True):
+    def __init__(self, *found, has_quotes=True):
         self._answer = AnalyzerOutput(
             findings=tuple(
                 AnalyzedFinding(
@@ -190,7 +190,7 @@ class Reader:
                 )
                 for content, said in found
             ),
-            quoted=quoted,
+            has_quotes=has_quotes,
         )
 
     async def __call__(self, handoff):
@@ -236,7 +236,7 @@ def test_what_becomes_the_same_is_one_finding():
 
 
 def test_an_agent_that_gives_no_quotes_word_for_word_is_taken_at_its_word():
-    made = analyzed(LIES[0], quoted=False)
+    made = analyzed(LIES[0], has_quotes=False)
     assert [finding.content for finding in made.findings] == [LIES[0][0]]
 
 

@@ -362,7 +362,7 @@ def test_no_more_pages_are_asked_for_than_the_cap_allows_and_the_others_are_told
     assert site.read_at == [at(0), at(1)]
     assert state.usage.fetches == 2
     (limit,) = state.limits
-    assert (limit.name, limit.cap, limit.used, limit.skipped) == ("max_fetches", 2, 2, (at(2), at(3)))
+    assert (limit.name, limit.cap, limit.usage, limit.skipped) == ("max_fetches", 2, 2, (at(2), at(3)))
     assert limit.line == (
         "2 pages of example.org were left unread: max_fetches leaves no more pages to this search."
     )
@@ -375,7 +375,7 @@ def test_searches_side_by_side_share_the_cap_evenly_whoever_comes_first(cap):
     each = [sum(int(url.rpartition("/")[2]) // 4 == n for url in site.read_at) for n in range(3)]
     assert each == [cap // 3 + (n < cap % 3) for n in range(3)]
     (limit,) = state.limits  # of all searches one
-    assert (limit.cap, limit.used) == (cap, cap)
+    assert (limit.cap, limit.usage) == (cap, cap)
 
 
 def test_without_a_cap_pages_are_counted_all_the_same():
@@ -407,7 +407,7 @@ def test_a_page_that_cannot_be_read_was_asked_for_and_one_that_is_refused_was_no
 def test_a_page_that_was_saved_and_is_fresh_is_none_that_is_asked_for():
     class Saved(Site):
         async def read(self, url):
-            return replace(await super().read(url), asked=False)
+            return replace(await super().read(url), was_requested=False)
 
     site = Saved({at(n): f"{TEXT} Page {n}." for n in range(4)})
     state = DeepResearchState(

@@ -41,7 +41,7 @@ def test_all_that_is_wanted_reaches_the_prompt():
         system_prompt="We are a museum.",
         language="German",
         audience="children",
-        asked=("an earlier search",),
+        earlier_queries=("an earlier search",),
         first_look=look,
     )
     ((call, wanted),) = model.calls
@@ -80,7 +80,7 @@ def test_the_most_important_searches_are_kept_each_once_and_none_that_was_made()
             ("asked before", 1),
             (" ", 1),
         ),
-        asked=("Asked  before",),
+        earlier_queries=("Asked  before",),
     )
     assert [s.query for s in output.sub_queries] == ["first thing", "second", "Third"]
     output, _ = planned(plan(("d", 4), ("c", 3), ("b", 2), ("a", 1)))

@@ -26,7 +26,7 @@ def handoff(**more):
         "has_report_draft": True,
         "report": "# The tower\n\n## Answer\n\nIt stands [1].\n\n## References\n\n1. A page.",
         "gaps": GAPS,
-        "asked": ("the tower",),
+        "earlier_queries": ("the tower",),
         **more,
     }
     return RefinerInput(**fields)
@@ -117,7 +117,7 @@ def test_a_long_report_and_many_gaps_fit_a_small_window_and_it_shows():
             handoff(
                 gaps=gaps,
                 report="# R\n\n" + "The sea was heavy. " * 3_000,
-                asked=tuple(f"search number {n} of many" for n in range(300)),
+                earlier_queries=tuple(f"search number {n} of many" for n in range(300)),
                 original_query="Why? " * 3_000,
             ),
             model,

@@ -16,7 +16,7 @@ from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.phases.synthesis.model_drafts import ModelDraft, body_of, is_cut, with_ids
 from deep_research.phases.synthesis.phase import SynthesisPhase
 from deep_research.phases.synthesis.sections import Frame, Outline, most_sections
-from deep_research.phases.synthesis.writer_material import given
+from deep_research.phases.synthesis.writer_material import writer_material
 from deep_research.state import (
     ConfidenceLevel,
     Contradiction,
@@ -83,7 +83,7 @@ def written(answers, **more):
 
 
 def material(findings=FINDINGS):
-    return given(handoff(findings=findings), Room(100_000))
+    return writer_material(handoff(findings=findings), Room(100_000))
 
 
 def test_all_that_is_wanted_reaches_the_prompt():
@@ -285,7 +285,7 @@ def test_where_there_is_no_room_something_of_each_finding_is_told_and_the_surest
     assert output.notes[-1] == "Findings were shortened before the report was written, for want of room."
     assert output.notes[-1] in output.report
     assert (len(call.system) + len(shown)) / 3 + call.max_output < 8_192
-    sent = {item.id: item for item in output.sent.items}
+    sent = {item.id: item for item in output.context_usage.items}
     assert sent[MANY[-1].id].current_tokens == sent[MANY[-1].id].original_tokens
     assert 0 < sent[MANY[39].id].current_tokens < sent[MANY[39].id].original_tokens
 
@@ -298,7 +298,7 @@ def test_where_dropping_is_allowed_the_least_of_them_are_left_out():
     assert "Fact number 60 " in shown
     assert "Fact number 40 " not in shown
     assert "Findings of less weight were left out of the report for want of room." in output.notes
-    assert any(not item.current_tokens for item in output.sent.items)
+    assert any(not item.current_tokens for item in output.context_usage.items)
 
 
 def test_where_nothing_is_managed_what_does_not_fit_is_refused():

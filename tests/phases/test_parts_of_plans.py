@@ -5,7 +5,14 @@ import asyncio
 from deep_research.phases.analysis.weighed_evidence import with_lacking
 from deep_research.phases.planning import PlannedQuery, PlannerOutput, PlanningPhase
 from deep_research.phases.planning.handoff import PlannedPart
-from deep_research.state import Answered, AnswerStatus, DeepResearchState, Gap, PartVerdict, QuestionPart
+from deep_research.state import (
+    AnswerCoverage,
+    AnswerStatus,
+    DeepResearchState,
+    Gap,
+    PartVerdict,
+    QuestionPart,
+)
 from deep_research.state.events import EvidenceWeighed
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import MemoryJournal
@@ -68,9 +75,9 @@ def test_a_new_plan_leaves_no_verdict_on_parts_that_are_none():
         verdicts=(PartVerdict(part_id="part-old", verdict=AnswerStatus.ANSWERED),),
         research_brief="b",
     )
-    assert state.answered is Answered.YES
+    assert state.answer_coverage is AnswerCoverage.YES
     state = planned(part("Where does it lie"), state=state)
-    assert (state.verdicts, state.answered) == ((), None)
+    assert (state.verdicts, state.answer_coverage) == ((), None)
 
 
 def test_a_gap_is_open_again_when_nothing_answers_its_part_any_more():

@@ -115,7 +115,7 @@ def test_a_new_plan_supersedes_what_was_not_searched_and_keeps_what_was():
         PlanningPhase(planner), DeepResearchState(query="q", sub_queries=(searched, QUERIES[1]))
     ).state
     assert [s.status for s in state.sub_queries] == ["completed", "superseded", "pending"]
-    assert planner.asked[0].asked == ("who built it",)
+    assert planner.asked[0].earlier_queries == ("who built it",)
 
 
 def test_an_answer_given_as_a_mapping_is_validated():

@@ -12,13 +12,13 @@ from prompt_reading import blocks
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.tokens import Counter
 from deep_research.phases.analysis.handoff import AnalyzerInput, SourceText
-from deep_research.phases.analysis.llm import _told as analyzer_message
+from deep_research.phases.analysis.llm import _message as analyzer_message
 from deep_research.phases.prompting import Room
 from deep_research.phases.refinement.handoff import REPORT, RefinerInput
-from deep_research.phases.refinement.llm import _told as refiner_message
+from deep_research.phases.refinement.llm import _message as refiner_message
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.writer_material import given as findings_given
 from deep_research.phases.synthesis.writer_material import with_material
+from deep_research.phases.synthesis.writer_material import writer_material as findings_given
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Gap
 
 QUESTION = "What did the towers on the reef cost, and who kept them?"
@@ -149,16 +149,16 @@ def check_the_synthesizer(chance):
     material = findings_given(handoff, room)
     message = with_material(handoff, material)
     assert message.size <= room.tokens
-    whole = sum(item.original_tokens for item in material.sent)
-    used = sum(item.current_tokens for item in material.sent)
+    whole = sum(item.original_tokens for item in material.items)
+    used = sum(item.current_tokens for item in material.items)
     if whole > material.available:
         assert used >= 0.9 * material.available
     else:
         assert used == whole
-    for item in material.sent:
+    for item in material.items:
         assert COUNT(material.texts[item.id]) == item.current_tokens
     confirmed = {f.id for f in findings if f.confidence is ConfidenceLevel.CONFIRMED}
-    assert all(item.current_tokens for item in material.sent if item.id in confirmed)
+    assert all(item.current_tokens for item in material.items if item.id in confirmed)
 
 
 def check_the_refiner(chance):
@@ -170,7 +170,7 @@ def check_the_refiner(chance):
         remaining_iterations=2,
         has_report_draft=True,
         report=report,
-        asked=tuple(f"search number {n}" for n in range(chance.randint(0, 40))),
+        earlier_queries=tuple(f"search number {n}" for n in range(chance.randint(0, 40))),
     )
     room = room_of(chance, 2_500, 9_000)
     message = refiner_message(handoff, room)

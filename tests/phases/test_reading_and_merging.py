@@ -231,7 +231,7 @@ def test_a_contradiction_that_a_model_sees_reaches_the_writer(work, told):
     made, _ = run(work, **told)
     (found,) = made.contradictions
     assert found.differs is Difference.DIRECTION
-    assert [side.told for side in found.sides] == [says for says, _ in SIDES]
+    assert [side.wording for side in found.sides] == [says for says, _ in SIDES]
     assert {side.finding_id for side in found.sides} <= {finding.id for finding in made.findings}
     assert synthesizer_input(made).contradictions == (found,)
 

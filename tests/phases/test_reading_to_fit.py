@@ -106,14 +106,14 @@ def read(work, texts, *, tokens=10_000, dropping=False, more=None, provider=None
 
 
 def sent(journal):
-    return {int(i.id.removeprefix("src-"), 16): i for i in journal.state.sent[ANALYSIS].items}
+    return {int(i.id.removeprefix("src-"), 16): i for i in journal.state.context_usage[ANALYSIS].items}
 
 
 def test_what_fits_is_read_whole_and_told_so(work):
     texts = [text_of(n, 40) for n in range(4)]
     provider, journal = read(work, texts, tokens=100_000)
     assert provider.shown() == dict(enumerate(texts))
-    totals = RunFidelity.of(journal.state.sent).content_allocation_metadata
+    totals = RunFidelity.of(journal.state.context_usage).content_allocation_metadata
     assert (totals.fidelity, totals.items_summarized, totals.items_dropped) == (1.0, 0, 0)
 
 
@@ -142,7 +142,7 @@ def test_what_is_told_of_it_is_what_was_sent(work):
     for n, text in enumerate(texts):
         assert told[n].original_tokens == COUNT(text)
         assert told[n].current_tokens == pytest.approx(COUNT(shown[n]), rel=0.01, abs=2)
-    totals = RunFidelity.of(journal.state.sent).content_allocation_metadata
+    totals = RunFidelity.of(journal.state.context_usage).content_allocation_metadata
     whole = sum(map(COUNT, texts))
     assert totals.fidelity == pytest.approx(sum(map(COUNT, shown.values())) / whole, rel=0.01)
     assert totals.utilization >= 0.9
@@ -339,7 +339,7 @@ def test_originals_of_what_was_dropped_or_cut_to_a_fifth_are_kept_and_the_state_
     rules = ContentRules(reading_tokens=10_000, allow_dropping=True, read_sections=False)
     phase = AnalysisPhase(LLMAnalyzer(rules), limits=WorkLimits(archive=archive))
     _, journal = read(work, texts, phase=phase)
-    hashes = journal.state.sent[ANALYSIS].archived
+    hashes = journal.state.context_usage[ANALYSIS].archived
     little = {i.id for i in sent(journal).values() if i.current_tokens * 5 <= i.original_tokens}
     assert set(hashes) == little
     for source_id, content_hash in hashes.items():

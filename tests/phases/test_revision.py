@@ -215,7 +215,7 @@ def test_of_eight_sections_the_one_that_changes_is_given_and_seven_stay_byte_for
     assert changed == ["Reef"]
     assert len(old) == 9
     assert REEF in journal.state.report
-    assert compared(journal).kept
+    assert compared(journal).replaces_earlier
     drafts = [event.draft for event in journal.events if event.name == "report.drafted"]
     assert drafts[0].revised == ("Reef",)
 
@@ -224,7 +224,7 @@ def test_the_writer_sees_the_last_draft_the_critique_and_what_is_new(work):
     new = finding(4, REEF, ORM, ORM_TEXT, "stands on a reef of granite")
     models = Writes(work, f"## Reef\n\n{REEF} [F3].")
     earlier = models.first().state
-    failing = earlier.claims[0].model_copy(update={"marked": True, "text": "It was paid in gold."})
+    failing = earlier.claims[0].model_copy(update={"is_marked": True, "text": "It was paid in gold."})
     looked_at = earlier.model_copy(
         update={
             "phase_done": False,
@@ -273,7 +273,7 @@ def test_a_worse_second_version_is_not_taken(work, seed):
         again = f"## {name}\n\n{SECTIONS[name]} {SOLD} number {seed} [F3]."
     models = Writes(work, again)
     earlier, journal = models.revised(parts=PARTS, verdicts=OF_PARTS)
-    assert not compared(journal).kept
+    assert not compared(journal).replaces_earlier
     assert compared(journal).because
     assert journal.state.report == earlier.report
     assert journal.state.phase_done

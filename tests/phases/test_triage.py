@@ -406,8 +406,8 @@ def test_fidelity_counts_what_was_read_of_a_source_in_all_rounds(work):
     first = ContextUsage(
         items=(SentItem(id="src-000000000000", original_tokens=400, current_tokens=400),), available=1_000
     )
-    _, _, journal = read_again(work, texts, sent={DeepResearchPhase.ANALYSIS: first})
-    (item,) = journal.state.sent[DeepResearchPhase.ANALYSIS].items
+    _, _, journal = read_again(work, texts, context_usage={DeepResearchPhase.ANALYSIS: first})
+    (item,) = journal.state.context_usage[DeepResearchPhase.ANALYSIS].items
     assert item.original_tokens == item.current_tokens > 400
 
 

@@ -34,7 +34,7 @@ def told(number, url, quality=Q.UNKNOWN, **metadata):
 def sides(sources):
     """Each says something else, but the first."""
     return [
-        ContradictionSide(finding_id=f"find-{n}", source_id=each.id, told="57" if n else "58", voice=n)
+        ContradictionSide(finding_id=f"find-{n}", source_id=each.id, wording="57" if n else "58", voice=n)
         for n, each in enumerate(sources)
     ]
 

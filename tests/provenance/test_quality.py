@@ -11,7 +11,7 @@ from deep_research.provenance.quality import (
     STANDARD,
     QualityLists,
     SourceFacts,
-    counted,
+    bounded_quality,
     judged,
     primary,
 )
@@ -225,4 +225,4 @@ def test_a_model_may_lower_a_source_and_raise_it_only_with_a_signal(by_code, sig
     held = Source(
         id="src-1", sub_query_id="s", title="Page", quality=by_code, metadata={"quality": signals, **more}
     )
-    assert counted(said, held) is wanted
+    assert bounded_quality(said, held) is wanted

@@ -160,7 +160,7 @@ def test_what_may_hold_the_kind_of_answer_comes_first(expects: str, first: str) 
 def test_of_a_passage_only_what_was_chosen_is_told() -> None:
     text = "The sea is cold. It is 40 metres tall. Fish live there."
     passage = Quote(source_id="src-1", quote=text, start=100, end=100 + len(text), content_hash="a" * 64)
-    told = finding(1, text, quotes=(passage,), marked=(Span(start=117, end=138),))
+    told = finding(1, text, quotes=(passage,), highlights=(Span(start=117, end=138),))
     (answer, _) = answers_so_far(state(findings=(told,), verdicts=(verdict(1, AnswerStatus.ANSWERED, 1),)))
     assert answer.text == "It is 40 metres tall."
 
@@ -169,7 +169,7 @@ def test_of_a_passage_only_what_was_chosen_is_told() -> None:
 def test_claims_that_sources_support_come_first_where_a_judge_said_which_answer(
     judged: dict[str, tuple[str, ...]], first: int
 ) -> None:
-    carried = {"verdict": ClaimVerdict.SUPPORTED, "checked": ClaimVerdict.SUPPORTED, "checker": "code"}
+    carried = {"verdict": ClaimVerdict.SUPPORTED, "code_verdict": ClaimVerdict.SUPPORTED, "checker": "code"}
     claim = Claim(id="claim-1", text="c", place=Span(start=0, end=1), finding_ids=("find-2",), **carried)
     answer, _ = answers_so_far(
         state(

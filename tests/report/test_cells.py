@@ -45,7 +45,7 @@ PLACES = {
 @pytest.mark.parametrize(("cell", "name", "heading", "found"), PLACES.values(), ids=PLACES)
 def test_a_cell_is_misplaced_where_its_value_stands_in_another_column_of_its_row(cell, name, heading, found):
     wrong = misplaced(cell, name, heading, [row(ORM), row(HARE)])
-    assert (wrong and wrong.reason.found) == found
+    assert (wrong and wrong.reason.in_source) == found
     if wrong:
         assert (wrong.reason.claimed, wrong.quote) == (cell, QUOTE)
 
@@ -56,7 +56,7 @@ def test_of_several_rows_of_one_name_any_may_have_the_value():
 
 
 def test_a_value_of_another_row_in_the_same_column_is_misplaced_too():
-    assert misplaced("41", "Orm", "Height", [row(ORM)], [row(HARE)]).reason.found == "64"
+    assert misplaced("41", "Orm", "Height", [row(ORM)], [row(HARE)]).reason.in_source == "64"
 
 
 PLACED = {
@@ -158,7 +158,7 @@ def test_what_the_row_cites_counts_before_what_another_finding_says():
     """The height of Orm is 1870 inches elsewhere: a reader of this row looks at the list."""
     checker = Checker(KNOWN, TEXTS)
     (height, _) = checker.claims(table("L | Height | Year", f"Orm | 1870 | 1870 {F8}"), {})
-    assert (height.verdict, height.reasons[0].found) == (CONTRADICTED, "64")
+    assert (height.verdict, height.reasons[0].in_source) == (CONTRADICTED, "64")
     (height,) = checker.claims(table("L | Height", "Orm | 1870 inches"), {})
     assert height.verdict is SUPPORTED
 

@@ -8,7 +8,7 @@ import pytest
 from hash_seeds import printed
 from orm_light import BUILT, COST, F1, F2, F3, FINDINGS, HARE, ORM, TALL, TEXTS, WHITE, finding, source, state
 
-from deep_research.phases.synthesis.repair import marked
+from deep_research.phases.synthesis.repair import with_marks
 from deep_research.report import checking, citation_resolver
 from deep_research.report.checking import CHECKER, Checker, checked_claims
 from deep_research.report.citation_resolver import CitationResolver
@@ -56,7 +56,7 @@ CITING = {
 def test_a_claim_is_set_against_the_sources_that_it_cites(draft, verdict, aspects):
     checker = Checker(state(), TEXTS)
     (found,) = checker.claims(draft, {})
-    assert found.verdict is found.checked is verdict
+    assert found.verdict is found.code_verdict is verdict
     assert checker.fails(found) is (verdict in (CONTRADICTED, UNSUPPORTED) or bool(aspects))
     assert {reason.aspect.value for reason in found.reasons} - {"words", "order"} == aspects
     assert (found.checker, found.basis, found.inherited) == (CHECKER, ClaimBasis.SOURCES, False)
@@ -232,13 +232,13 @@ def test_equal_sentences_have_ids_of_their_own():
 def test_a_claim_is_the_same_after_marks_were_put_in():
     before = claims(LONG)
     failing = [each for each in before if Checker(state(), TEXTS).fails(each)]
-    draft = marked(LONG, failing)
+    draft = with_marks(LONG, failing)
     after = claims(draft)
-    unmarked, placeless = {"marked": False, "place": None}, {"place": None}
+    unmarked, placeless = {"is_marked": False, "place": None}, {"place": None}
     assert [c.model_copy(update=unmarked) for c in after] == [c.model_copy(update=placeless) for c in before]
-    assert {each.id for each in after if each.marked} == {each.id for each in failing}
+    assert {each.id for each in after if each.is_marked} == {each.id for each in failing}
     assert len(failing) == 5
-    assert marked(draft, after) == marked(draft, [each for each in after if not each.marked])
+    assert with_marks(draft, after) == with_marks(draft, [each for each in after if not each.is_marked])
 
 
 MEASURED = "Its tower is 90 feet tall"
@@ -262,7 +262,7 @@ def test_the_word_of_the_judge_counts_where_quotes_back_it(said, words, counts):
     quotes, reason = (quote,) if quote else (), "" if said else "A cap."
     judgement = Judgement(key=key_of(before), verdict=said, quotes=quotes, model="m", reason=reason)
     (after,) = checked_claims(draft, state(), TEXTS, {key_of(before): judgement})
-    assert (after.verdict, after.checked, after.judgement) == (counts, PARTIAL, judgement)
+    assert (after.verdict, after.code_verdict, after.judgement) == (counts, PARTIAL, judgement)
     assert after.evidence == (judgement.quotes if said and quote and counts is said else before.evidence)
 
 

@@ -13,7 +13,7 @@ QUOTE = Quote(source_id="src-1", quote="q", start=0, end=1, content_hash="a" * 6
 SOURCE = Source(id="src-1", sub_query_id="subq-1", title="Towers", url="towers.md")
 
 
-CARRIED = {"verdict": ClaimVerdict.SUPPORTED, "checked": ClaimVerdict.SUPPORTED, "evidence": (QUOTE,)}
+CARRIED = {"verdict": ClaimVerdict.SUPPORTED, "code_verdict": ClaimVerdict.SUPPORTED, "evidence": (QUOTE,)}
 
 
 def claim(number: int, **more: object) -> Claim:
@@ -28,7 +28,7 @@ def finding(number: int, confidence: ConfidenceLevel = ConfidenceLevel.MEDIUM) -
 
 @pytest.mark.parametrize(
     "more",
-    [{"basis": ClaimBasis.RUN}, {"marked": True}, {"evidence": ()}, {"finding_ids": ()}]
+    [{"basis": ClaimBasis.RUN}, {"is_marked": True}, {"evidence": ()}, {"finding_ids": ()}]
     + [{"verdict": each} for each in ClaimVerdict if each is not ClaimVerdict.SUPPORTED],
     ids=str,
 )

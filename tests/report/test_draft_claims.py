@@ -74,7 +74,7 @@ def test_a_claim_is_marked_where_a_mark_follows_it():
     draft = f"It is long. {UNSUPPORTED} It is old [{ONE}]. {UNSUPPORTED} It is grey {UNSUPPORTED} [{TWO}]. It is wet."
     without = f"It is long. It is old [{ONE}]. It is grey [{TWO}]. It is wet."
     told = draft_claims(draft)
-    assert [claim.marked for claim in told] == [True, True, True, False]
+    assert [claim.is_marked for claim in told] == [True, True, True, False]
     assert unmarked(draft) == without
     assert [claim.text for claim in draft_claims(without)] == [claim.text for claim in told]
 
@@ -127,7 +127,7 @@ Both are wet.
 
 
 def test_a_cell_is_claimed_of_its_row_under_its_column_with_the_references_of_its_row():
-    told = [(c.kind, c.text, c.heading, c.row, c.cites, c.near, c.marked) for c in draft_claims(TABLE)]
+    told = [(c.kind, c.text, c.heading, c.row, c.cites, c.near, c.is_marked) for c in draft_claims(TABLE)]
     north = "North | East"
     assert told == [
         (CELL, north, "Moles > Mole", "", (ONE,), (ONE,), False),  # it cites something of its own
@@ -201,7 +201,7 @@ def test_the_place_of_a_claim_holds_its_words_and_its_references(seed):
         stands = [draft[claim.place.start : claim.place.end] for claim in claims]
         assert stands == [f"{words}{reference}" for words, reference in pieces], draft
         assert [claim.cites for claim in claims] == [ids_in(reference) for _, reference in pieces], draft
-        assert [claim.marked for claim in claims] == [UNSUPPORTED in reference for _, reference in pieces]
+        assert [claim.is_marked for claim in claims] == [UNSUPPORTED in reference for _, reference in pieces]
         ends = [claim.place.end for claim in claims]
         assert all(end <= claim.place.start for end, claim in zip(ends, claims[1:], strict=False))
 

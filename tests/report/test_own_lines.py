@@ -79,7 +79,7 @@ def test_a_report_that_is_put_together_at_a_stop_says_so_unmarked(reason):
     assert (
         lines[STOPPED[reason]] is lines[MOST_WORDS] is lines[IN_THEIR_WORDS] is lines[COST] is ClaimBasis.RUN
     )
-    assert not any(claim.marked for claim in written.claims)
+    assert not any(claim.is_marked for claim in written.claims)
     assert WHITE[:-1] in written.report
 
 

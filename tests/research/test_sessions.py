@@ -33,7 +33,7 @@ def test_a_session_is_asked_and_tells_its_turns(research: DeepResearch) -> None:
     assert first.state.options.depth == "auto"
     turns = session.turns
     assert [turn.research_id for turn in turns] == [first.research_id, second.research_id]
-    assert [(turn.asked, turn.question) for turn in turns] == [
+    assert [(turn.user_message, turn.question) for turn in turns] == [
         (TALL, TALL),
         (OLD, "How old is Cape Hatteras Lighthouse?"),
     ]

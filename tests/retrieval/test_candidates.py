@@ -164,7 +164,7 @@ def test_passages_keep_to_their_words_and_never_overlap(
     places = [(p.document, place) for p in found for place in range(p.first, p.last + 1)]
     assert len(places) == len(set(places))
     assert sum(p.words for p in found) <= max(words, LONG)
-    assert all(p.first <= place <= p.last for p in found for place in p.marked)
+    assert all(p.first <= place <= p.last for p in found for place in p.highlights)
     chosen = choose(seen, scores, words)
     assert len(chosen) == len(set(chosen))
 

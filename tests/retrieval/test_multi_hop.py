@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.retrieval.multi_hop import AskedTerms, Item, asked, follow
+from deep_research.retrieval.multi_hop import AskedTerms, Item, asked_terms, follow
 from deep_research.retrieval.parsed_question import parse_question
 from deep_research.state import Mention
 from deep_research.text.words import stem
@@ -22,7 +22,9 @@ FIRST_DEATH = "Which film has the director who died first, Dune or Mole?"
 
 
 def asking(question, *names):
-    return asked(parse_question(question), RARITY, [mention(name) for name in names or ("dune", "mole")])
+    return asked_terms(
+        parse_question(question), RARITY, [mention(name) for name in names or ("dune", "mole")]
+    )
 
 
 def test_what_a_comparison_asks_of_both_sides_together_is_asked_of_none():
@@ -74,16 +76,16 @@ ITEMS = st.lists(
 @settings(max_examples=80)
 @given(st.text(max_size=80), ITEMS, st.lists(st.builds(mention, NAMES, st.floats(0, 1)), max_size=3))
 def test_whatever_was_found_scores_are_shares_and_the_order_of_arrival_does_not_show(text, found, names):
-    question = asked(parse_question(text), RARITY, names)
+    question = asked_terms(parse_question(text), RARITY, names)
     items = [Item(str(n), *parts) for n, parts in enumerate(found)]
     one, other = (
         follow(question, order, naming=frozenset({1}), following=frozenset({2, 3}))
         for order in (items, items[::-1])
     )
     assert one.scores == other.scores
-    assert one.held == other.held
+    assert one.coverage == other.coverage
     assert all(0.0 <= score <= 1.0 for score in one.scores.values())
-    assert 0.0 <= one.held <= 1.0
+    assert 0.0 <= one.coverage <= 1.0
 
 
 @pytest.mark.parametrize(("question", "queries"), [("several", ()), ("born", ("Ann Mole born",))])

@@ -60,7 +60,7 @@ class Pages:
         text = f"{HEIGHT} {named}"
         return WebPage(
             url=url, final_url=self.leads(url), fetched_at=utc_now(), headers={}, body=text.encode(),
-            snapshot_hash="0" * 64, document=Document(title=f"Orm {len(self.asked)}", text=text), asked=True,
+            snapshot_hash="0" * 64, document=Document(title=f"Orm {len(self.asked)}", text=text), was_requested=True,
         )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ class Pages:
         body = text.encode()
         return WebPage(
             url=url, final_url=url, fetched_at=utc_now(), headers={}, body=body, snapshot_hash="0" * 64,
-            document=Document(title=f"Towers {self.payload}", text=text), asked=True,
+            document=Document(title=f"Towers {self.payload}", text=text), was_requested=True,
         )  # fmt: skip
 
 

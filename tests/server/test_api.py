@@ -187,7 +187,7 @@ def test_a_run_that_asks_for_its_plan_waits_is_answered_and_goes_on(
     assert wrong.status_code == 422
     answered = client.post(f"/v1/runs/{run_id}/answer", json={"value": waiting["default"] or "yes"})
     assert (answered.status_code, answered.json()["status"]) == (202, "parked")
-    assert client.get("/v1/waiting").json()["data"][0]["answered"]
+    assert client.get("/v1/waiting").json()["data"][0]["has_answer"]
     engine.work(once=True)
     assert client.get(f"/v1/runs/{run_id}").json()["status"] == "completed"
 

@@ -167,7 +167,7 @@ async def _asked(provider: ModelProvider, way: Way, seconds: float) -> _Seen:
     except ModelError as error:
         outcome = Outcome(error.verdict, int(error.data["requests"]))
         seen = _Seen(outcome, usage_of(error), pace.seconds)
-        if error.data["maybe_billed"] is seen.usage.known:
+        if error.data["maybe_billed"] is seen.usage.is_known:
             seen.wrong.append("maybe_billed does not fit the usage")
         return seen
     except DeepResearchError as error:
@@ -212,10 +212,10 @@ def _judge(seen: _Seen, wanted: Outcome, log: Sequence[Served]) -> None:
         seen.wrong.append(f"more than {MOST_REQUESTS} requests")
     paid = [served.usage for served in log if served.usage is not None]
     in_doubt = any(served.maybe for served in log)
-    if seen.usage.known is in_doubt:
+    if seen.usage.is_known is in_doubt:
         seen.wrong.append("the usage is known" if in_doubt else "the usage is not known")
     sums = tuple(sum(getattr(u, name) for u in paid) for name in ("input", "cached", "output"))
-    booked = (seen.usage.input, seen.usage.cached, seen.usage.output)
+    booked = (seen.usage.input, seen.usage.cache_read, seen.usage.output)
     if not in_doubt and booked != sums:
         seen.wrong.append(f"booked {booked}, paid {sums}")
     if in_doubt and any(ours > paid_for for ours, paid_for in zip(booked, sums, strict=True)):

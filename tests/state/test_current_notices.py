@@ -11,7 +11,7 @@ A, B, C = "who", "when", "where"
 
 
 def of_searches(cap: int, *skipped: str, name: str = "max_searches") -> Limit:
-    return Limit(name=name, message=f"{cap}: {len(skipped)}", cap=cap, used=cap, skipped=skipped)
+    return Limit(name=name, message=f"{cap}: {len(skipped)}", cap=cap, usage=cap, skipped=skipped)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_sequence_and_iteration_only_grow(tries: list[ev.Event]) -> None:
 def test_a_terminal_status_is_final_but_for_a_resumption(tries: list[ev.Event]) -> None:
     log, folds = live(tries)
     for state, following in zip(folds, log[1:], strict=False):
-        if state.status.ended:
+        if state.status.is_final:
             assert isinstance(following, ev.RunResumed)
     for ended, resumed, more in zip(log, log[1:], log[2:], strict=False):
         if isinstance(ended, ev.RunCompleted):

@@ -43,7 +43,7 @@ def test_each_event_of_a_task_takes_it_one_step_on(
 ) -> None:
     (task,) = fold(stamped(*TASK[:many])).snapshot().tasks
     assert (task.task.attempt, len(task.steps), len(task.earlier)) == (attempt, steps, earlier)
-    assert (task.finding is not None, task.review is not None, task.settled) == (found, reviewed, settled)
+    assert (task.finding is not None, task.review is not None, task.is_settled) == (found, reviewed, settled)
 
 
 def test_a_settled_task_leaves_its_sources_and_what_it_took() -> None:

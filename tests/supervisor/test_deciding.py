@@ -176,7 +176,7 @@ def test_the_decisions_of_a_log_are_the_transitions_that_were_taken(tmp_path, bl
     taken = set()
     for seed in range(block * 25, block * 25 + 25):
         result, events = random_run(tmp_path / str(seed), seed)
-        assert result.status.ended
+        assert result.status.is_final
         assert holds(events)
         taken |= {move for _, _, move in moves(events)}
     assert taken >= {"proceed", "retry", "iterate", "complete"}

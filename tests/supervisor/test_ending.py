@@ -55,7 +55,7 @@ PARTLY = AnswerStatus.PARTLY
 OPEN = {
     "the first report": {"iteration": 1},
     "an open gap": {"gaps": state().gaps},
-    "a claim that nothing carries": {"claims": (CLAIMS[0].model_copy(update={"marked": True}),)},
+    "a claim that nothing carries": {"claims": (CLAIMS[0].model_copy(update={"is_marked": True}),)},
     "a part that is not answered": {"verdicts": (ANSWERED.model_copy(update={"verdict": PARTLY}),)},
     "a part that the report does not tell of": {"verdicts": (ANSWERED.model_copy(update={"claim_ids": ()}),)},
 }

@@ -141,7 +141,7 @@ COUNTS = [
     (ClaimCounts(supported=9, unsupported=1), 0.9, ()),
     (ClaimCounts(supported=8, partial=2), 0.9, (EIGHTY,)),
     (ClaimCounts(), 1.0, ()),
-    (ClaimCounts(supported=1, marked=1, contradicted=1), None, ()),
+    (ClaimCounts(supported=1, marks=1, contradicted=1), None, ()),
     (None, 0.9, ()),
 ]
 
@@ -156,7 +156,7 @@ def test_the_gate_blocks_by_the_share_of_supported_claims(counts, least, blockin
     )
     found = validate_synthesis(state)
     assert found.blocking == blocking
-    marked = counts is not None and counts.marked
+    marked = counts is not None and counts.marks
     assert ("1 claim of the report is not borne out by the cited sources." in found.issues) is bool(marked)
     whole = validate_synthesis(state.model_copy(update={"report_metadata": None})).quality_score
     assert found.quality_score == pytest.approx(whole * (counts.share if counts else 1.0))

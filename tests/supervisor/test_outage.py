@@ -72,7 +72,7 @@ def test_a_cap_is_told_in_plain_figures(cap, said):
 def test_a_share_that_is_used_up_is_told_in_one_line_and_is_no_cap_that_was_reached():
     error = BudgetError("spent", cap="max_tokens", share="analysis", limit=50, used=40)
     limit = share_of(error)
-    assert (limit.name, limit.cap, limit.used) == ("max_tokens:analysis", 50, 40)
+    assert (limit.name, limit.cap, limit.usage) == ("max_tokens:analysis", 50, 40)
     told = "The analysis used its share of max_tokens; the rest of it was done without a model."
     assert limit.message == told
     assert limit_of(error) is None

@@ -250,7 +250,7 @@ def test_a_gatherer_is_enough_and_the_extractive_agents_do_the_rest():
     state = asyncio.run(orchestrator.run(QUESTION, options=RunOptions(max_iterations=1)))
     assert state.query == QUESTION
     assert state.sources
-    assert state.status.ended
+    assert state.status.is_final
 
 
 def test_agents_are_checked_as_an_engine_checks_them():

@@ -112,7 +112,7 @@ class Pages:
         text = f"{TEXT} This is the page at {len(self.asked)} of the light."
         return WebPage(
             url=url, final_url=url, fetched_at=utc_now(), headers={}, body=text.encode(), snapshot_hash="0" * 64,
-            document=Document(title="The Orm Light", text=text), asked=True,
+            document=Document(title="The Orm Light", text=text), was_requested=True,
         )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def test_a_task_that_was_begun_goes_on_after_the_searches_are_used_up(cap):
         assert parked.status is RunStatus.PARKED
         works.append(True)
         done = research.resume(parked.research_id)
-    assert [(t.settled, t.finding is not None) for t in done.state.tasks] == [(True, True)] * 2
+    assert [(t.is_settled, t.finding is not None) for t in done.state.tasks] == [(True, True)] * 2
 
 
 def test_an_address_that_comes_with_two_texts_keeps_the_quotes_of_both():
@@ -107,7 +107,7 @@ class Strange(Tool):
     arguments = Word
 
     async def __call__(self, arguments, view):
-        return ToolResult(shown=(Shown(source_id="src-nobody", span=Span(start=0, end=9)),))
+        return ToolResult(excerpts=(Shown(source_id="src-nobody", span=Span(start=0, end=9)),))
 
 
 def test_a_tool_that_shows_a_source_which_the_task_does_not_have_costs_its_use_alone():
@@ -211,9 +211,9 @@ def _step(number, *, tokens=0, usd=0.0, seconds=0.0):
 )
 def test_the_step_after_which_there_is_no_room_for_another_is_the_last(steps, ended, closing):
     rest = remaining_limits(TaskLimits(steps=30, tokens=20_000, usd=1.0, seconds=10), steps)
-    assert bool(rest.ended) is bool(ended)
+    assert bool(rest.end_reason) is bool(ended)
     assert bool(rest.closing) is bool(closing)
-    assert ended in rest.ended
+    assert ended in rest.end_reason
     assert closing in rest.closing
 
 

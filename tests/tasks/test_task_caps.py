@@ -150,7 +150,7 @@ def _stands(number, *, searches, used=0, status=SubQueryStatus.PENDING, finding=
     limits = TaskLimits(steps=8, seconds=60, searches=searches, fetches=2 * searches)
     task = Task(id=f"task-{number}", sub_query_id=sub_query.id, question=sub_query.query, limits=limits)
     steps = (TaskStep(number=1, searches=used, fetches=used),) if used else ()
-    return sub_query, TaskState(task=task, steps=steps, finding=finding, settled=settled)
+    return sub_query, TaskState(task=task, steps=steps, finding=finding, is_settled=settled)
 
 
 @pytest.mark.parametrize(

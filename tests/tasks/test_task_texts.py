@@ -208,7 +208,7 @@ class Shows(Tool):
         word: str
 
     async def __call__(self, arguments, view):
-        return ToolResult(shown=(Shown(source_id=view.source("S1").id, span=Span(start=0, end=20)),))
+        return ToolResult(excerpts=(Shown(source_id=view.source("S1").id, span=Span(start=0, end=20)),))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ async def test_the_end_of_a_text_is_told_as_the_end():
     (content_hash,) = journal._contents
     known = {"content_hash": content_hash, "length": len(TEXT)}
     source = Source(id="src-000000000001", sub_query_id="subq-1", title="M", **known)
-    desk.known([source])
+    desk.add_known([source])
     result = await ReadMore()(ReadMore.arguments(source="S1"), desk)
     assert desk.take((), {source.id: await desk.read(source.id)}, result).text.endswith("[the end]")
     with pytest.raises(ToolError, match="S1 ends there"):

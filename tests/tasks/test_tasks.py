@@ -299,7 +299,7 @@ def test_without_a_model_nothing_found_is_searched_again_in_other_words():
     result = ran(None, question, search=[ScriptedSearch(found)], max_rewordings=0)
     assert any(task.task.attempt for task in result.state.tasks)
     for task in result.state.tasks:
-        assert len({*task.asked, task.task.question}) == len(task.asked) + 1
+        assert len({*task.questions, task.task.question}) == len(task.questions) + 1
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def desk_with_manual(pages=()):
         id="src-000000000001", sub_query_id="subq-1", title="Manual", url="https://ok.example/m", length=len(MANUAL),
         content_hash=next(iter(journal._contents)), pages=pages,
     )  # fmt: skip
-    desk.known([source])
+    desk.add_known([source])
     desk.links.append(Link(address="https://ok.example/orm", title="The Orm Light"))
     return desk
 
@@ -117,7 +117,7 @@ def test_a_section_is_opened_by_its_number_its_title_or_its_page(section, begins
     tool = ours()["look_up"]
     view = desk_with_manual(pages=(0, MANUAL.index("A burner")))
     result = asyncio.run(tool(tool.arguments(section=section, source="S1"), view))
-    (shown,) = result.shown
+    (shown,) = result.excerpts
     assert MANUAL[shown.span.start :].startswith(begins)
 
 
@@ -295,7 +295,7 @@ def test_a_link_to_a_site_that_the_run_leaves_out_is_not_followed():
     tool, library, desk = fetching(SearchFilters(not_domains=("site1.example",)))
     with pytest.raises(ToolError, match="does not read pages of that site"):
         asyncio.run(tool(tool.arguments(link="L1"), desk))
-    assert library.fetching.made == 0
+    assert library.fetching.attempts == 0
 
 
 def test_pages_that_are_fetched_side_by_side_are_counted_once():
@@ -305,4 +305,4 @@ def test_pages_that_are_fetched_side_by_side_are_counted_once():
         return await asyncio.gather(*(tool(tool.arguments(link=f"L{n}"), desk) for n in range(1, 5)))
 
     assert [result.fetches for result in asyncio.run(four())] == [1, 1, 1, 1]
-    assert library.fetching.made == 4
+    assert library.fetching.attempts == 4

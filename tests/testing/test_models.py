@@ -64,9 +64,9 @@ def test_a_provider_streams_the_text_that_it_gives(streamed):
 
 
 def test_a_provider_gives_replies_and_raises_errors_as_they_are():
-    reply = Reply(text="", stop=StopReason.LENGTH, usage=TokenUsage(known=False))
+    reply = Reply(text="", stop=StopReason.LENGTH, usage=TokenUsage(is_known=False))
     provider = ScriptedProvider([reply, ModelError("no")])
     assert asyncio.run(provider.send(CALL)) is reply
     with pytest.raises(ModelError):
         asyncio.run(provider.send(CALL))
-    assert not provider.usage.known
+    assert not provider.usage.is_known

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 from tables import cases, listed
 
 from deep_research.state import FirstLook, Mention
-from deep_research.text.names import asked_names, borne, key, question_names, runs, spelled, telling
+from deep_research.text.names import (
+    asked_names,
+    key,
+    names_of_document,
+    question_names,
+    runs,
+    spelled,
+    telling,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +32,7 @@ def test_a_name_is_compared_without_case_accents_and_marks(name, wanted):
 
 
 def test_a_document_bears_its_title_its_parts_and_what_it_says_it_is_called():
-    found = borne(
+    found = names_of_document(
         "Lambert, Margrave of Tuscany (died 938)",
         "Lambert II was a count, also known as The Bold One. He ruled.",
     )
@@ -40,7 +48,7 @@ def test_a_document_bears_its_title_its_parts_and_what_it_says_it_is_called():
     "opening", ["The film is old.", "He was born here.", "It is a town.", "in 1950 is when"]
 )
 def test_a_sentence_that_opens_without_a_name_defines_none(opening):
-    assert borne("", opening) == {}
+    assert names_of_document("", opening) == {}
 
 
 @pytest.mark.parametrize("name", ["1950", "in the", "march 1950", "x", "", "a b c d e f g h i"])
@@ -78,7 +86,7 @@ def test_a_question_names_quotations_runs_and_their_parts():
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_can_be_read_for_names(title, text):
-    found = borne(title, text)
+    found = names_of_document(title, text)
     assert all(0.0 < strength <= 1.0 and telling(name) for name, strength in found.items())
     for offset, name in runs(text):
         assert 0 <= offset < len(text)

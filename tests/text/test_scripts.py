@@ -12,7 +12,7 @@ from tables import cases, listed
 
 from deep_research.phases.gathering.queries import wordings
 from deep_research.provenance.near_duplicates import copied, fingerprint
-from deep_research.provenance.quotes import ended, locate
+from deep_research.provenance.quotes import locate, with_end_mark
 from deep_research.retrieval.ranking import TermScanner, matching
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.terms import Cover, query_terms
@@ -198,7 +198,7 @@ def test_words_are_found_where_they_are_written_against_others(query: str, text:
 def test_every_script_ends_its_sentences(mark: str) -> None:
     text = f"塔高{mark}灯亮{mark}"
     assert len(list(sentence_spans(text, 0, len(text)))) == 2
-    assert ended(text) == text
+    assert with_end_mark(text) == text
 
 
 def test_a_query_with_a_foreign_word_is_put_in_fewer_words_all_the_same() -> None:

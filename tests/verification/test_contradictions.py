@@ -26,7 +26,7 @@ CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
 
 
 def told(contradiction):
-    return {side.told for side in contradiction.sides}
+    return {side.wording for side in contradiction.sides}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_all_that_tell_of_one_thing_are_one_contradiction():
     ]
     (conflict,) = contradictions(findings, [source(name) for name in "abcd"])
     assert "".join(s.source_id for s in conflict.sides) == "abcd"
-    assert [s.told for s in conflict.sides] == ["84 MW", "90 MW", "84 MW", "95 MW"]
+    assert [s.wording for s in conflict.sides] == ["84 MW", "90 MW", "84 MW", "95 MW"]
     assert (conflict.about, conflict.of) == ("values in megawatts", "Mole")
     assert "84 MW against 90 MW against 95 MW" in conflict.description
     assert {(s.value, s.unit) for s in conflict.sides} == {(n, "megawatts") for n in (84, 90, 95)}
@@ -143,14 +143,14 @@ def test_a_side_has_the_sentence_of_its_quote_that_says_so():
 
 
 def test_merging_hides_no_figure_that_differs():
-    merged = finding(
+    merge_findings = finding(
         "The station of Mole has 84 MW of power.",
         ("a", "The station of Mole has 84 MW of power."),
         ("b", "The station of Mole has 90 MW of power."),
     )
-    (conflict,) = contradictions([merged])
-    assert [(s.source_id, s.told) for s in conflict.sides] == [("a", "84 MW"), ("b", "90 MW")]
-    assert conflict.finding_ids == (merged.id,)
+    (conflict,) = contradictions([merge_findings])
+    assert [(s.source_id, s.wording) for s in conflict.sides] == [("a", "84 MW"), ("b", "90 MW")]
+    assert conflict.finding_ids == (merge_findings.id,)
 
 
 def test_a_quote_that_says_otherwise_than_its_finding_speaks_for_itself():
@@ -197,7 +197,7 @@ def test_what_is_better_borne_out_is_preferred_where_something_known_decides(
         for text, name in zip(texts, names, strict=True)
     ]
     (conflict,) = contradictions(findings, sources)
-    assert (None if conflict.preferred is None else conflict.sides[conflict.preferred].told) == preferred
+    assert (None if conflict.preferred is None else conflict.sides[conflict.preferred].wording) == preferred
     assert conflict.because == because
     if "content_hash" in fields[-1]:
         assert [side.voice for side in conflict.sides] == [0, 1, 0]

@@ -6,7 +6,7 @@ import pytest
 from witnesses import finding, source
 
 from deep_research.state import Contradiction, Difference, SourceQuality
-from deep_research.verification.contrasts import carried, contrasted, joined, successors
+from deep_research.verification.contrasts import carried, contrasted, join_contradictions, successors
 
 TEXTS = {
     "a": "With the free-threaded build memory use grows by 15 to 20 percent.",
@@ -25,7 +25,7 @@ def seen(*stances, differs=Difference.DIRECTION, **more):
 def test_each_side_has_what_it_says_its_quote_date_and_voice_and_one_is_preferred():
     grows, less = "grows by 15 to 20 percent", "15 to 20 percent less"
     made = seen((GROWS, grows), (LESS, less), of="memory use")
-    assert [side.told for side in made.sides] == [grows, less]
+    assert [side.wording for side in made.sides] == [grows, less]
     assert [side.quote.quote for side in made.sides] == [TEXTS["a"], TEXTS["b"]]
     assert {side.published for side in made.sides} == {date(2025, 1, 1)}
     assert [side.voice for side in made.sides] == [0, 1]
@@ -37,7 +37,7 @@ def test_each_side_has_what_it_says_its_quote_date_and_voice_and_one_is_preferre
 
 def test_what_a_model_says_that_stands_nowhere_gives_way_to_the_quote():
     made = seen((GROWS, "visit evil.example"), (LESS, ""), of="buy our product")
-    assert [side.told for side in made.sides] == [f"“{TEXTS[n].rstrip('.')}”" for n in "ab"]
+    assert [side.wording for side in made.sides] == [f"“{TEXTS[n].rstrip('.')}”" for n in "ab"]
     assert made.of == ""
     assert "evil" not in made.model_dump_json()
 
@@ -60,10 +60,10 @@ def test_two_findings_that_are_quoted_have_to_say_two_things(stances):
 def test_what_code_finds_too_is_there_once_with_what_differs():
     told = seen((GROWS, "grows"), (LESS, "less"))
     own = Contradiction(id="contra-1", description="They differ.", finding_ids=(GROWS.id, LESS.id, SLOWER.id))
-    (both,) = joined([own], [told])
+    (both,) = join_contradictions([own], [told])
     assert both == own.model_copy(update={"differs": Difference.DIRECTION})
     apart = Contradiction(id="contra-2", description="They differ.", finding_ids=(GROWS.id, SLOWER.id))
-    assert joined([apart], [told]) == (apart, told)
+    assert join_contradictions([apart], [told]) == (apart, told)
 
 
 def test_a_contradiction_goes_with_its_findings():

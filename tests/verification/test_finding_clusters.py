@@ -7,7 +7,7 @@ from witnesses import finding, source
 from deep_research.provenance.independence import voices
 from deep_research.provenance.near_duplicates import MAX_ALIKE, SimilarSets, fingerprint
 from deep_research.state import ConfidenceLevel, Gap, SourceQuality
-from deep_research.verification.finding_clusters import filled, merged
+from deep_research.verification.finding_clusters import filled, merge_findings
 
 LOW, HIGH = SourceQuality.LOW, SourceQuality.HIGH
 SOURCES = {name: source(name, quality=LOW if name == "w" else HIGH) for name in "abcw"}
@@ -46,14 +46,14 @@ WORK = "Work of the keeper: {}; Who does it now: {}; Where it is done: on land"
     ),
 )
 def test_findings_are_one_when_values_names_and_polarity_agree(count, one, other):
-    assert len(merged([said(one, "a"), said(other, "b")], SOURCES)) == count
+    assert len(merge_findings([said(one, "a"), said(other, "b")], SOURCES)) == count
 
 
 @pytest.mark.parametrize(
     ("ids", "level"), [(("a", "b"), "high"), (("a", "b", "c"), "confirmed"), (("a", "w"), "medium")]
 )
 def test_confidence_follows_from_independent_sources_of_quality(ids, level):
-    (one,) = merged([said("The same words.", i) for i in ids], SOURCES)
+    (one,) = merge_findings([said("The same words.", i) for i in ids], SOURCES)
     assert one.confidence == level
     assert one.source_ids == ids
 
@@ -72,7 +72,7 @@ LONG = "The keepers of the tower of Mole climbed two hundred steps each night wi
 )
 def test_what_tells_the_same_words_is_one_witness(content, fields):
     sources = {name: source(name, quality=HIGH, **fields(name)) for name in "ab"}
-    (one,) = merged([said(content, "a"), said(content, "b")], sources)
+    (one,) = merge_findings([said(content, "a"), said(content, "b")], sources)
     assert one.confidence is ConfidenceLevel.MEDIUM
 
 
@@ -84,13 +84,13 @@ def test_copies_with_little_changed_are_one_witness():
     texts = {"a": original, "b": copy, "c": " ".join(reversed(original.split()))}
     held = {name: source(name, quality=HIGH, fingerprint=fingerprint(text)) for name, text in texts.items()}
     for ids, level in (("ab", ConfidenceLevel.MEDIUM), ("abc", ConfidenceLevel.HIGH)):
-        (one,) = merged([said("The same words.", *ids)], held)
+        (one,) = merge_findings([said("The same words.", *ids)], held)
         assert one.confidence is level
 
 
 def test_speculation_stays_speculation():
     first = said("Perhaps so.", "a", confidence=ConfidenceLevel.SPECULATION)
-    (one,) = merged([first, said("Perhaps so.", "b")], SOURCES)
+    (one,) = merge_findings([first, said("Perhaps so.", "b")], SOURCES)
     assert one.confidence is ConfidenceLevel.SPECULATION
 
 
@@ -117,7 +117,7 @@ def test_of_very_many_that_are_nearly_the_same_each_finds_its_like_and_few_are_l
 
     monkeypatch.setattr(SimilarSets, "near", counted)
     frame = "The {} lamp on the northern pier of the old harbour burns oil and is kept by two men all year."
-    found = merged([said(frame.format(f"Mole{n % 500:03}"), f"src-{n}") for n in range(1_000)], {})
+    found = merge_findings([said(frame.format(f"Mole{n % 500:03}"), f"src-{n}") for n in range(1_000)], {})
     assert [len(each.source_ids) for each in found] == [2] * 500
     words = " ".join(f"word{w}" for w in range(24))
     several = [source(f"src-{n}", snippet=f"mole{n} {words}") for n in range(1_000)]

@@ -59,7 +59,7 @@ async def _turn(session: Session, name: str, question: str) -> Exit:
         session.console.print("\n".join(turn.model_dump_json() for turn in own))
         return code
     resolution = result.state.resolution
-    if resolution is not None and resolution.question != resolution.asked and at_a_terminal(session):
+    if resolution is not None and resolution.question != resolution.user_message and at_a_terminal(session):
         # The picture of the run, where it stood, is gone with its end.
         session.console.note(f"Question: {resolution.question}")
     if result.answer:

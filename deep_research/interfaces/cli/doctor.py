@@ -35,7 +35,7 @@ from deep_research.interfaces.cli.doctor_checks import (
 )
 from deep_research.interfaces.cli.mcp_checks import mcp_servers
 from deep_research.interfaces.cli.session import folder_file_line, setting_arguments
-from deep_research.logs import get_log, redact, redact_value, told
+from deep_research.logs import describe_error, get_log, redact, redact_value
 from deep_research.presentation import phrases
 from deep_research.settings import ResolvedSettings, Settings, load_settings
 
@@ -88,7 +88,7 @@ def _run_check(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
         checks.append(Check(name, BROKEN, str(error)))
     except Exception as error:
         log.debug("check_failed", check=name, exc_info=error)
-        checks.append(Check(name, BROKEN, told(error)))
+        checks.append(Check(name, BROKEN, describe_error(error)))
     return [Check(check.name, check.state, phrases.line(redact(check.detail))) for check in checks]
 
 

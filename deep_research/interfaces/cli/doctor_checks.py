@@ -77,7 +77,7 @@ def _model(pool: ModelPool, name: str, role: str, *, probe: bool) -> Iterator[Ch
     if problem is not None:
         yield Check("model", BROKEN, f"{problem}")
         return
-    report = pool.probes.known().get(provider.identity)
+    report = pool.probes.known_probe().get(provider.identity)
     if report is not None:
         works = [rung for rung, usable in report.rungs.items() if usable]
         state = OK if works else NOTE

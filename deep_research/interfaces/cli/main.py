@@ -91,12 +91,12 @@ def _perform(args: Namespace, console: Console, engine: EngineFactory | None) ->
 
 
 def _unexpected(error: Exception, console: Console) -> int:
-    from deep_research.logs import get_log, told
+    from deep_research.logs import describe_error, get_log
 
     get_log("cli").debug("unexpected_error", exc_info=error)
     console.error(
         "unexpected",
-        f"Unexpected {told(error)}.",
+        f"Unexpected {describe_error(error)}.",
         "This is a bug in deep-research; --log-level debug shows the traceback.",
     )
     return Exit.FAILED

@@ -66,8 +66,8 @@ async def _show(look: Look, runs: Sessions) -> None:
 
 
 def _turn_lines(turn: SessionTurn, columns: int) -> list[str]:
-    lines = [f"> {phrases.line(turn.asked)}"]
-    if turn.question != turn.asked:
+    lines = [f"> {phrases.line(turn.user_message)}"]
+    if turn.question != turn.user_message:
         lines.append(f"  researched: {phrases.line(turn.question)}")
     lines.append(turn.answer or f"({turn.status}, no answer)")
     lines.append(f"  {turn.research_id}, {phrases.moment(turn.at)}")

@@ -125,7 +125,7 @@ def _claim_lines(result: ResearchResult, columns: int) -> Iterator[str]:
 
 def _claim(claim: Claim, titles: dict[str, str], columns: int) -> Iterator[str]:
     numbers = f" [{', '.join(map(str, claim.numbers))}]" if claim.numbers else ""
-    mark = " (marked)" if claim.marked else ""
+    mark = " (marked)" if claim.is_marked else ""
     yield from text.fold(f"- {claim.verdict.value}{mark}: {phrases.line(claim.text)}{numbers}", columns, "  ")
     if claim.basis is ClaimBasis.RUN:
         yield f"{_LEAD}supported by the log of the run"
@@ -197,7 +197,11 @@ def _cap(cap: CapUse) -> tuple[str, str, str]:
             return missing
         return phrases.dollars(amount) if cap.name == "max_usd" else f"{amount:,.10g}"
 
-    return cap.name, amount_or(cap.cap, "-"), amount_or(cap.used, "unknown" if cap.name == "max_usd" else "-")
+    return (
+        cap.name,
+        amount_or(cap.cap, "-"),
+        amount_or(cap.usage, "unknown" if cap.name == "max_usd" else "-"),
+    )
 
 
 def _spend_table(spend: Sequence[ModelSpend], columns: int) -> Iterator[str]:
@@ -211,7 +215,7 @@ def _spend_table(spend: Sequence[ModelSpend], columns: int) -> Iterator[str]:
     for model in models:
         rows += [_row(row.phase.value, row.role, [row]) for row in spend if row.model == model]
     rows.append(_row("in all", "", spend))
-    if not any(row.tokens.cached for row in spend):
+    if not any(row.tokens.cache_read for row in spend):
         rows = [_WITHOUT_CACHE, *(row[:_CACHED] + row[_CACHED + 1 :] for row in rows[1:])]
     head, *table = text.figures(rows, columns, names=2)
     place = 0
@@ -233,7 +237,7 @@ def _row(phase: str, role: str, spend: Sequence[ModelSpend]) -> tuple[str, ...]:
         sum(row.calls for row in spend),
         sum(row.failed for row in spend),
         sum(row.tokens.input for row in spend),
-        sum(row.tokens.cached for row in spend),
+        sum(row.tokens.cache_read for row in spend),
         sum(row.tokens.output for row in spend),
     )
     return phase, role, *(f"{number:,}" for number in numbers), phrases.dollars(cost)

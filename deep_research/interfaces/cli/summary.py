@@ -13,7 +13,7 @@ from deep_research.presentation import phrases
 from deep_research.presentation.report_text import claims_line, coverage_line, fidelity_line
 from deep_research.research.plan_edits import plan_lines
 from deep_research.research.result import ResearchResult
-from deep_research.state import Answered, Budget, DeepResearchPhase, ParkedKind, SubQueryStatus
+from deep_research.state import AnswerCoverage, Budget, DeepResearchPhase, ParkedKind, SubQueryStatus
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
@@ -31,9 +31,9 @@ _CAP_FLAGS = {
 }
 _ANSWERED = {
     None: "Completed",
-    Answered.YES: "Answered",
-    Answered.PARTLY: "Answered in part",
-    Answered.NO: "Not answered",
+    AnswerCoverage.YES: "Answered",
+    AnswerCoverage.PARTLY: "Answered in part",
+    AnswerCoverage.NO: "Not answered",
 }
 _MAX_GAPS = 10
 _FAILED = ("agent", "hook", "model", "sources")  # notices of what went wrong, which a report would tell
@@ -145,7 +145,7 @@ def _completed_words(session: Look, result: ResearchResult) -> tuple[str, str]:
     counts = result.report_metadata.claims if result.report_metadata else None
     claims = claims_line(counts, verbatim=not result.state.own_words)
     figures = ", ".join(filter(None, (_counts(result), claims)))
-    sentence = f"{_ANSWERED[result.answered]}: {figures}.{_model_usage(result)}"
+    sentence = f"{_ANSWERED[result.answer_coverage]}: {figures}.{_model_usage(result)}"
     sentence += f" {result.message}" if result.message else ""
     sentence += f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)

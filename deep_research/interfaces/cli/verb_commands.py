@@ -107,7 +107,7 @@ async def list_runs(session: Look) -> int:
 async def cancel(session: Session) -> int:
     before = await session.engine.summary(session.args.id)
     await perform(session)
-    if before.status.ended and session.talks:
+    if before.status.is_final and session.talks:
         session.console.note(f"Nothing to cancel: the run is already {before.status}.")
     return 0
 
@@ -188,7 +188,7 @@ def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:
             yield from text.fold(f"  {line}", columns, _INDENT)
         if not each.asks:
             yield f"  {session.again('resume', each.research_id)}"
-        elif not each.answered:
+        elif not each.has_answer:
             yield f"  {session.again('answer', each.research_id)} VALUE"
 
 

@@ -58,7 +58,7 @@ class _Told:
     is_of_other_form: bool = False
 
     @property
-    def found(self) -> AnswerStatus:
+    def status(self) -> AnswerStatus:
         near = self.sure >= NEAR if self.own is None else (self.sure + self.own) / 2 >= LEAST
         fits = self.fits or self.is_of_other_form
         if not (near and fits and self.findings and self.view.is_named):
@@ -88,14 +88,14 @@ def best_passages(
         documents.append(_read(source))
     inquiry = parse_question(question)
     ranker, pool = ranker or default_ranker(), Pool(_without_copies(documents, inquiry))
-    whole = _told(inquiry, pool, words, ranker)
+    whole = _part_result(inquiry, pool, words, ranker)
     part_results = (
         {parts[0].id: whole}
         if len(parts) == 1
-        else {p.id: _told(standing(p, question), pool, PART_WORDS, ranker, p) for p in parts}
+        else {p.id: _part_result(standing(p, question), pool, PART_WORDS, ranker, p) for p in parts}
     )
-    if whole.found is not AnswerStatus.NOT_FOUND and all(
-        result.found is AnswerStatus.NOT_FOUND for result in part_results.values()
+    if whole.status is not AnswerStatus.NOT_FOUND and all(
+        result.status is AnswerStatus.NOT_FOUND for result in part_results.values()
     ):
         # Too little for any part is enough for all of them together: the part that it is rather of has it.
         fitting = {part: result.view for part, result in part_results.items() if result.fits}
@@ -107,7 +107,7 @@ def best_passages(
     first = [
         result.findings[0].model_copy(update={"part_id": part})
         for part, result in part_results.items()
-        if result.found is not AnswerStatus.NOT_FOUND
+        if result.status is not AnswerStatus.NOT_FOUND
     ]
     further = [matches for result in steered.values() for matches in result[:1]]
     sure = max(
@@ -220,11 +220,11 @@ def _verdicts(asked: dict[str, _Told], findings: Sequence[AnalyzedFinding]) -> t
     every: list[PartVerdict] = []
     for part, result in asked.items():
         own: list[str] = []
-        if result.found is not AnswerStatus.NOT_FOUND:
+        if result.status is not AnswerStatus.NOT_FOUND:
             best = result.findings[0].quotes[0]
             of_it = [f for f in findings if f.part_id == part or _overlap(f.quotes[0], best)]
             own = [finding_id(f.content) for f in of_it]
-        every.append(PartVerdict(part_id=part, verdict=result.found, finding_ids=tuple(dict.fromkeys(own))))
+        every.append(PartVerdict(part_id=part, verdict=result.status, finding_ids=tuple(dict.fromkeys(own))))
     return tuple(every)
 
 
@@ -237,7 +237,7 @@ def _served(found: AnalyzedFinding, by_part: dict[str, View]) -> str | None:
     return max(shares, key=lambda part: shares[part]) if shares else None
 
 
-def _told(
+def _part_result(
     inquiry: ParsedQuestion, pool: Pool, words: int, ranker: Ranker, part: QuestionPart | None = None
 ) -> _Told:
     view = View(inquiry, pool)
@@ -282,7 +282,7 @@ def _steered(steer: str, question: str, pool: Pool, ranker: Ranker) -> list[Anal
     new = {term for word in new_words(steer, question) for term in inquiry.words.terms(word)}
     if not new:
         return []
-    result = _told(
+    result = _part_result(
         parse_question(steering_query(steer, question, None), inquiry.language), pool, PART_WORDS, ranker
     )
     return [f for f in result.findings if not new.isdisjoint(inquiry.words.terms(f.content))]
@@ -293,7 +293,7 @@ def _finding(view: View, passage: ChosenPassage, best: float) -> AnalyzedFinding
     candidates = document.candidates[passage.first : passage.last + 1]
     led = leads(view, candidates[0])
     spans = [(candidates[0].start, candidates[-1].end), *((lead.start, lead.end) for lead in led)]
-    highlights = [document.candidates[place] for place in passage.marked]
+    highlights = [document.candidates[place] for place in passage.highlights]
     return AnalyzedFinding(
         content=_content(document, candidates, led) + (BREAKS_OFF if passage.breaks_off else ""),
         confidence=ConfidenceLevel.LOW,
@@ -303,7 +303,7 @@ def _finding(view: View, passage: ChosenPassage, best: float) -> AnalyzedFinding
             for start, end in spans
         ),
         relevance=round(exp(passage.score - best), 6),
-        marked=tuple(Span(start=c.start, end=c.end) for c in highlights),
+        highlights=tuple(Span(start=c.start, end=c.end) for c in highlights),
         heading=candidates[0].heading,
     )
 
@@ -326,11 +326,11 @@ def _content(document: Document, candidates: Sequence[Candidate], led: Sequence[
 
 
 def _read(source: SourceText) -> Document:
-    read = _kept if len(source.content) <= KEPT_LENGTH else _kept.__wrapped__
+    read = _cached_document if len(source.content) <= KEPT_LENGTH else _cached_document.__wrapped__
     return read(source.id, source.title, source.content)
 
 
 @lru_cache(maxsize=KEPT_DOCUMENTS)
-def _kept(identity: str, title: str, text: str) -> Document:
+def _cached_document(identity: str, title: str, text: str) -> Document:
     """A run looks at the same texts again in each round, and runs over one corpus at the same documents."""
     return read_document(identity, title, text)

@@ -86,10 +86,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """``asked`` and ``learned`` weigh the stems of the request and those of the best passages; each sums to 1."""
+    """``request_weights`` and ``learned`` weigh the stems of the request and those of the best passages; each sums to
+    1."""
 
     passages: Sequence[Scored]
-    asked: Mapping[str, float]
+    request_weights: Mapping[str, float]
     learned: Mapping[str, float]
 
 
@@ -105,15 +106,17 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
         passages += scan(source.content, place, scanner)
     texts = [source.content for source in handoff.sources]
     titles = [source.title for source in handoff.sources]
-    rank = ranked(handoff.original_query, passages, texts, titles)
+    rank = rank_passages(handoff.original_query, passages, texts, titles)
     if not _speaks(rank):
         return []
     likely = belonging(rank, titles)
     near = _by_source((p for p in rank.passages if likely[p.source] >= BELONGS), SOURCES)
     # What the findings are to say: the request's words and those learned, as shares of one.
-    every = rank.asked.keys() | rank.learned.keys()
-    alone = {t: ASKED * rank.asked.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0) for t in every}
-    together = pairs(handoff.original_query, rank.asked)
+    every = rank.request_weights.keys() | rank.learned.keys()
+    alone = {
+        t: ASKED * rank.request_weights.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0) for t in every
+    }
+    together = pairs(handoff.original_query, rank.request_weights)
     statements: list[tuple[int, Span, str]] = []
     candidates: list[Candidate] = []
     for passage in chain.from_iterable(near.values()):
@@ -127,7 +130,7 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
     term_counts = Counter(
         term for f in handoff.findings for term in with_pairs(stems_of(f.content), together.keys())
     )
-    places = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=term_counts)
+    places = choose_passages(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=term_counts)
     first_number = 1 + len(handoff.findings)  # those of later rounds come after these
     return [
         _finding(handoff, *statements[place], round(1 / n, 6)) for n, place in enumerate(places, first_number)
@@ -136,7 +139,9 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
 
 def _speaks(rank: Ranked) -> bool:
     """Whether one of the nearest passages has enough of what is asked: many texts together have a little of anything."""
-    reaches = (sum(w for t, w in rank.asked.items() if t in p.counts) for p in rank.passages[:NEAREST])
+    reaches = (
+        sum(w for t, w in rank.request_weights.items() if t in p.counts) for p in rank.passages[:NEAREST]
+    )
     return max(reaches, default=0.0) >= REACH
 
 
@@ -168,7 +173,7 @@ def _finding(
     )
 
 
-def ranked(
+def rank_passages(
     request: str, found: Sequence[PassageTerms], texts: Sequence[str], titles: Sequence[str]
 ) -> Ranked:
     """The best passages for a request, best first. ``found`` are those with any of its words, ``texts`` and
@@ -200,7 +205,7 @@ def ranked(
     best = scores[0][0] if scores else 1.0
     return Ranked(
         [Scored(p.source, p.span, score / best if best else 0.0, counts) for score, p, counts in scores],
-        asked=weights,
+        request_weights=weights,
         learned=learned,
     )
 
@@ -261,14 +266,14 @@ def belonging(rank: Ranked, titles: Sequence[str]) -> dict[int, float]:
     by_words = _deviations([math.log(score + FLOOR) for score in best.values()])
     kin = _company(_vectors(read), best)
     by_kin = _deviations([math.log(kin[source] + FLOOR) for source in best])
-    by_title = _deviations([_named(titles[source], rank.asked) for source in best])
+    by_title = _deviations([_title_share(titles[source], rank.request_weights) for source in best])
     share = min(MOST_EXPECTED, EXPECTED / len(best))
     middle = math.log(share / (1.0 - share)) - OUTLYING
     odds = zip(best, by_words, by_kin, by_title, strict=True)
     return {source: 1.0 / (1.0 + math.exp(-middle - a - b - c)) for source, a, b, c in odds}
 
 
-def _named(title: str, asked: Mapping[str, float]) -> float:
+def _title_share(title: str, asked: Mapping[str, float]) -> float:
     """How much of a title is of what is asked."""
     stems = set(content_stems(title)) if title else set()
     return math.fsum(math.sqrt(asked.get(term, 0.0)) for term in stems) / math.sqrt(1.0 + len(stems))
@@ -327,7 +332,7 @@ class Candidate:
     belongs: float
 
 
-def chosen(
+def choose_passages(
     candidates: Sequence[Candidate],
     weights: Mapping[str, float],
     *,
@@ -389,14 +394,14 @@ def pairs(request: str, weights: Mapping[str, float]) -> dict[str, float]:
         for place, one in enumerate(stems):
             for other in stems[place + 1 : place + 1 + PAIR_REACH]:
                 if one != other:
-                    pair_weights[joined(one, other)] += math.sqrt(
+                    pair_weights[pair_key(one, other)] += math.sqrt(
                         weights.get(one, 0.0) * weights.get(other, 0.0)
                     )
     total = math.fsum(pair_weights.values()) or 1.0
     return {pair: weight / total for pair, weight in pair_weights.items()}
 
 
-def joined(one: str, other: str) -> str:
+def pair_key(one: str, other: str) -> str:
     return f"{one} {other}" if one < other else f"{other} {one}"
 
 

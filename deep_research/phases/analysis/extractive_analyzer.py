@@ -26,7 +26,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.steering_plan import gap_of, searched
-from deep_research.retrieval.multi_hop import Item, Trails, asked, follow
+from deep_research.retrieval.multi_hop import Item, Trails, asked_terms, follow
 from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question
 from deep_research.retrieval.ranker import Ranker
 from deep_research.state import (
@@ -84,7 +84,7 @@ class ExtractiveAnalyzer:
             looked = survey(handoff, trails).model_copy(update={"findings": tuple(steering_findings)})
             return _with_unfollowed(looked, handoff, left)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
-        selection = _chosen(handoff, order, handoff.words, self._ranker, stop)
+        selection = _choose_findings(handoff, order, handoff.words, self._ranker, stop)
         if not selection.findings:  # what earlier rounds chose is what comes nearest
             looked = survey(handoff, trails, verdicts=_as_it_stands(selection.verdicts, handoff))
             return _with_unfollowed(looked, handoff, selection.idle)
@@ -114,11 +114,11 @@ def analyze(
     if parse_question(handoff.original_query).is_broad:
         return AnalyzerOutput(findings=tuple(broad_findings(handoff, stop)))
     return AnalyzerOutput(
-        findings=tuple(_chosen(handoff, handoff.sources, BATCH_WORDS, ranker, stop).findings)
+        findings=tuple(_choose_findings(handoff, handoff.sources, BATCH_WORDS, ranker, stop).findings)
     )
 
 
-def _chosen(
+def _choose_findings(
     handoff: AnalyzerInput | SurveyInput,
     sources: Sequence[SourceText],
     words: int,
@@ -187,7 +187,7 @@ def survey(
     broad = all_findings and (inquiry.is_broad or inquiry.subject)
     # What asks nothing, as a claim does, is told in one place or nowhere: where its names lead, other subjects are.
     asks = bool(inquiry.expects) or "?" in inquiry.text
-    searching = asks and trails.held < SETTLED
+    searching = asks and trails.coverage < SETTLED
     is_answered = all(verdict.verdict is not AnswerStatus.NOT_FOUND for verdict in verdicts)
     missing = () if broad else _gaps(handoff, inquiry, queries if searching else (), answered=is_answered)
     return SurveyOutput(
@@ -195,7 +195,7 @@ def survey(
         gaps=missing,
         addressed_gap_ids=() if handoff.read_by_model else _addressed(missing, handoff.gaps),
         follow_ups=queries if not broad and (missing or not is_answered) else (),
-        completeness=round(min(1.0, trails.held), 4),
+        completeness=round(min(1.0, trails.coverage), 4),
         verdicts=tuple(verdicts),
     )
 
@@ -204,7 +204,7 @@ def _follow_sources(handoff: SurveyInput) -> Trails:
     """How the sources of a run hang together."""
     look = handoff.first_look or FirstLook()
     return follow(
-        asked(
+        asked_terms(
             parse_question(handoff.original_query), look.words, question_names(handoff.original_query, look)
         ),
         _items(handoff.sources, handoff.sub_queries),

@@ -27,7 +27,7 @@ from deep_research.phases.prompting import (
     Aliases,
     Message,
     Room,
-    asked,
+    ask_model,
     brief,
     listed,
     manner,
@@ -122,7 +122,9 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
     if not handoff.findings:
         return looked
     try:
-        answer, message = await asked(model, SYSTEM, MOST_OUTPUT, Merge, lambda room: _Asked(handoff, room))
+        answer, message = await ask_model(
+            model, SYSTEM, MOST_OUTPUT, Merge, lambda room: _Asked(handoff, room)
+        )
     except BudgetError as error:
         if not error.data.get("share"):
             raise
@@ -131,7 +133,7 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
         if is_outage(error):
             raise
         return looked
-    return _merged(answer, message, handoff, looked, model.name)
+    return _merge_output(answer, message, handoff, looked, model.name)
 
 
 class _Asked(Message):
@@ -204,7 +206,7 @@ def _about(source: SourceText) -> str:
     return "; ".join(filter(None, (source.title[:LONGEST_TITLE], site, day, source.quality.value)))
 
 
-def _merged(
+def _merge_output(
     merged: Merge, asked: _Asked, handoff: SurveyInput, looked: SurveyOutput, by: str
 ) -> SurveyOutput:
     by_id = {f.id: f for f in handoff.findings}

@@ -101,7 +101,7 @@ class AnalyzedFinding(Record):
     relevance: float = 0.0
     iteration: int | None = None
     part_id: str | None = None
-    marked: tuple[Span, ...] = ()
+    highlights: tuple[Span, ...] = ()
     heading: str = ""
     rank: int | None = None
     probability: float | None = None
@@ -133,9 +133,9 @@ class AnalyzedContradiction(Record):
 
 
 class AnalyzerOutput(Proposal):
-    """``quoted`` says that every finding rests on quotes: one of which none is found in its source is left out.
+    """``has_quotes`` says that every finding rests on quotes: one of which none is found in its source is left out.
     ``irrelevant_ids`` are sources of another matter. ``unknown`` counts ids that were named and never given. ``notes``
-    are what a reader of the report should know; ``sent`` is what a model was given of the sources."""
+    are what a reader of the report should know; ``context_usage`` is what a model was given of the sources."""
 
     findings: tuple[AnalyzedFinding, ...] = ()
     gaps: tuple[AnalyzedGap, ...] = ()
@@ -143,9 +143,9 @@ class AnalyzerOutput(Proposal):
     irrelevant_ids: tuple[str, ...] = ()
     addressed_gap_ids: tuple[str, ...] = ()
     contradictions: tuple[AnalyzedContradiction, ...] = ()
-    quoted: bool = False
+    has_quotes: bool = False
     unknown: int = 0
-    sent: ContextUsage = ContextUsage()
+    context_usage: ContextUsage = ContextUsage()
 
     def with_queries(self, change: Change) -> Self:
         return self.model_copy(update={"gaps": _asking(self.gaps, change)})
@@ -242,12 +242,12 @@ class DoubtOutput(Record):
 
 
 class DoubtfulFinding(Record):
-    """A finding that its quotes do not carry, with the ``passages`` that come nearest: ``lost`` are quotes that are in no
-    source, ``lacking`` the words that neither its ``quotes`` nor their sources have."""
+    """A finding that its quotes do not carry, with the ``passages`` that come nearest: ``lost_quotes`` are quotes that
+    are in no source, ``lacking`` the words that neither its ``quotes`` nor their sources have."""
 
     content: str
     quotes: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
+    lost_quotes: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     passages: tuple[str, ...] = ()
 

@@ -41,7 +41,7 @@ from deep_research.phases.prompting import (
     Message,
     ModelAgent,
     Room,
-    asked,
+    ask_model,
     brief,
     listed,
     manner,
@@ -145,17 +145,17 @@ class LLMAnalyzer(ModelAgent):
         )
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
-        reading, message = await asked(
+        reading, message = await ask_model(
             model,
             SYSTEM,
             MOST_OUTPUT,
             Reading,
-            lambda room: _told(handoff, room),
+            lambda room: _message(handoff, room),
             self._rules,
             size=sum(len(source.content) for source in handoff.sources),
         )
         return _output(reading, handoff, model.name).model_copy(
-            update={"notes": message.notes(self.name), "sent": message.sending}
+            update={"notes": message.notes(self.name), "context_usage": message.sending}
         )
 
     async def decide(self, handoff: DoubtInput, model: LanguageModel) -> DoubtOutput:
@@ -182,7 +182,7 @@ class LLMAnalyzer(ModelAgent):
         return await merge(handoff, looked, model) if handoff.readings > 1 else looked
 
 
-def _told(handoff: AnalyzerInput, room: Room) -> Message:
+def _message(handoff: AnalyzerInput, room: Room) -> Message:
     """The sources with as much of each as there is room for."""
     message = _beside(handoff, room)
     found_by = _found_by(handoff)
@@ -303,5 +303,5 @@ def _output(reading: Reading, handoff: AnalyzerInput, by: str) -> AnalyzerOutput
         irrelevant_ids=tuple(source_id for source_id, quality in opinions if quality == IRRELEVANT),
         addressed_gap_ids=gaps.all(reading.addressed_gap_ids),
         unknown=aliases.unknown + sources.unknown + gaps.unknown + parts.unknown,
-        quoted=True,
+        has_quotes=True,
     )

@@ -61,7 +61,7 @@ from deep_research.phases.prompting import counter_of, today
 from deep_research.phases.steering_plan import unfollowed
 from deep_research.phases.summarizing import Summarizer
 from deep_research.state import (
-    Answered,
+    AnswerCoverage,
     ConfidenceLevel,
     ContextUsage,
     DeepResearchPhase,
@@ -103,7 +103,7 @@ def validate_analysis(state: DeepResearchState) -> ValidationResult:
     strong = sum(f.confidence in STRONG for f in state.findings)
     issues: list[str] = []
     blocking: list[str] = []
-    if not count or state.answered is Answered.NO:
+    if not count or state.answer_coverage is AnswerCoverage.NO:
         blocking.append("No finding answers the question.")
     elif count < MIN_FINDINGS:
         issues.append("Only one finding speaks to the question.")
@@ -171,8 +171,8 @@ class AnalysisPhase(Phase):
             contents = await texts.of(sources)
             size = sum(map(len, contents.values())) // TEXT_UNIT
             source_texts = tuple(with_text(source, contents[source.id]) for source in sources)
-            handoff = self._told(state).model_copy(update={"sources": source_texts})
-            answer, requote_usage = await self._quoted(
+            handoff = self._input(state).model_copy(update={"sources": source_texts})
+            answer, requote_usage = await self._locate_quotes(
                 as_answer(stands, sub_query), handoff, texts.journal, models
             )
             event = await off_loop(size, analyzed, answer, handoff, sources, contents, state, requote_usage)
@@ -194,7 +194,7 @@ class AnalysisPhase(Phase):
             return whole(sources, self.spec.batch_bytes or self.limits.batch_bytes), Counter()
         if not sources and not known and state.reading is None:
             return ReadingPlan(), Counter()
-        handoff = self._told(state)
+        handoff = self._input(state)
         counter = await counter_of(self._model(models))
         if state.reading is not None:
             return state.reading, counter
@@ -217,7 +217,7 @@ class AnalysisPhase(Phase):
         if rules.enabled and rules.read_sections:
             by_code = replace(rules, model_triage=False)
             choice = await choose_reading(
-                sources, (), self._told(state), texts, by_code, partial(self._decide, None)
+                sources, (), self._input(state), texts, by_code, partial(self._decide, None)
             )
             triage = {item.source_id: item for item in choice.triage}
         read = [s for s in sources if s.id not in triage or triage[s.id].extent is not ReadDepth.NOTHING]
@@ -247,16 +247,16 @@ class AnalysisPhase(Phase):
         texts.journal.progress(Progress(phase=self.phase, message=note, total=len(plan.portions)))
         alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
         alone = alone and not taken_now(state)
-        base_handoff = with_latest(self._told(state), texts.journal.state).model_copy(
+        base_handoff = with_latest(self._input(state), texts.journal.state).model_copy(
             update={"names_gaps": alone}
         )
         shortening = self._shortening(base_handoff, counter, models)
         triage = {item.source_id: item for item in plan.triage}
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
-        batch_texts = await texts.given(sources, portion, triage, shortening)
+        batch_texts = await texts.batch_texts(sources, portion, triage, shortening)
         handoff = base_handoff.model_copy(update={"sources": batch_texts})
         given_first = await self.ask(ANALYZE, handoff, models)
-        answer, asked_places = await self._quoted(given_first, handoff, texts.journal, models)
+        answer, asked_places = await self._locate_quotes(given_first, handoff, texts.journal, models)
         quoted_ids = {q.source_id for finding in answer.findings for q in finding.quotes}
         contents = {s.id: s.content for s in handoff.sources if not s.tokens and not s.in_part}
         contents |= await texts.of([s for s in sources if s.id in quoted_ids and s.id not in contents])
@@ -266,18 +266,18 @@ class AnalysisPhase(Phase):
         events: list[Event] = [event, *noted(answer.notes), *noted(problems, "summarizer")]
         del handoff, contents
         if portion.sizes:
-            sending = answer.sent.model_copy(update={"available": portion.available})
-            events += await self._sent(sending, sources, texts)
+            sending = answer.context_usage.model_copy(update={"available": portion.available})
+            events += await self._usage_events(sending, sources, texts)
         del answer, given_first
         await texts.journal.record(*events)
 
-    async def _quoted(
+    async def _locate_quotes(
         self, answer: AnalyzerOutput, handoff: AnalyzerInput, journal: Journal, models: RunModels | None
     ) -> tuple[AnalyzerOutput, frozenset[int]]:
         """The answer with its quotes as the sources have them; findings that they do not carry are asked for once more,
         all together, where that takes nothing from the readings to come. Without it what was answered stands. And the
         places of the findings that were asked for."""
-        if not answer.quoted:
+        if not answer.has_quotes:
             return answer, frozenset()
         size = sum(len(source.content) for source in handoff.sources) // TEXT_UNIT
         located = await off_loop(size, found_quotes, answer, handoff)
@@ -313,7 +313,7 @@ class AnalysisPhase(Phase):
         by_model = partial(summarizer.condensed, query=query, counter=counter, model=model, day=day)
         return Shortening(query, counter, by_model)
 
-    def _told(self, state: DeepResearchState) -> AnalyzerInput:
+    def _input(self, state: DeepResearchState) -> AnalyzerInput:
         """What a call is told beside its sources."""
         return AnalyzerInput(
             **shared(state, self.phase),
@@ -335,9 +335,11 @@ class AnalysisPhase(Phase):
             return [SourcesAnalyzed(source_ids=passed)] if passed else []
         items = tuple(SentItem(id=s.id, original_tokens=plan.dropped[s.id], current_tokens=0) for s in left)
         read = SourcesAnalyzed(source_ids=(*passed, *(s.id for s in left)))
-        return [read, *await self._sent(ContextUsage(items=items), left, texts)]
+        return [read, *await self._usage_events(ContextUsage(items=items), left, texts)]
 
-    async def _sent(self, sending: ContextUsage, sources: Sequence[Source], texts: Texts) -> list[Event]:
+    async def _usage_events(
+        self, sending: ContextUsage, sources: Sequence[Source], texts: Texts
+    ) -> list[Event]:
         """What a model was given of sources, and the originals of those of which it was little."""
         archive_hashes: dict[str, str] = {}
         notes: list[Event] = []

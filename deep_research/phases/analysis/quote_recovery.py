@@ -32,7 +32,7 @@ from deep_research.phases.prompting import (
     Aliases,
     Message,
     Room,
-    asked,
+    ask_model,
     listed,
     manner,
     one_line,
@@ -80,16 +80,16 @@ class Requotes(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LocatedAnswer:
-    """An answer whose quotes are in the words of the sources that have them. ``lost`` are the places of those that none
-    has, by the place of their finding."""
+    """An answer whose quotes are in the words of the sources that have them. ``lost_quotes`` are the places of those
+    that none has, by the place of their finding."""
 
     answer: AnalyzerOutput
-    lost: Mapping[int, frozenset[int]]
+    lost_quotes: Mapping[int, frozenset[int]]
 
     def located(self, place: int) -> tuple[AnalyzedQuote, ...]:
         """The quotes of a finding that are in a source."""
         quotes = self.answer.findings[place].quotes
-        return tuple(quote for n, quote in enumerate(quotes) if n not in self.lost[place])
+        return tuple(quote for n, quote in enumerate(quotes) if n not in self.lost_quotes[place])
 
 
 def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> LocatedAnswer:
@@ -122,7 +122,7 @@ def doubtful_findings(found: LocatedAnswer, handoff: AnalyzerInput) -> dict[int,
     doubtful: dict[int, DoubtfulFinding] = {}
     for place, finding in enumerate(found.answer.findings):
         quotes = [_passage(quote, texts[quote.source_id]) for quote in found.located(place)]
-        lost_quotes = [quote for n, quote in enumerate(finding.quotes) if n in found.lost[place]]
+        lost_quotes = [quote for n, quote in enumerate(finding.quotes) if n in found.lost_quotes[place]]
         support = foundation(one_line(finding.content), quotes, wholes, language) if quotes else None
         is_carried = support is not None and not support.doubts
         if is_carried and not lost_quotes:
@@ -131,7 +131,7 @@ def doubtful_findings(found: LocatedAnswer, handoff: AnalyzerInput) -> dict[int,
             doubtful[place] = DoubtfulFinding(
                 content=finding.content,
                 quotes=tuple(quote.words for quote in quotes),
-                lost=tuple(quote.quote for quote in lost_quotes),
+                lost_quotes=tuple(quote.quote for quote in lost_quotes),
                 lacking=support.lacking if support else (),
                 passages=near,
             )
@@ -179,7 +179,7 @@ async def requote(
     handoff: RequoteInput, model: LanguageModel, rules: ContentRules = DEFAULTS
 ) -> RequoteOutput:
     """What a model gives for the findings: one request for as many of them, from the first on, as it has room for."""
-    requotes, message = await asked(
+    requotes, message = await ask_model(
         model, SYSTEM, MOST_OUTPUT, Requotes, lambda room: _Request(handoff, room), rules
     )
     by_id: dict[str, Restatement | None] = dict.fromkeys(message.findings.ids)
@@ -218,7 +218,9 @@ class _Request(Message):
 
 def _as_told(finding: DoubtfulFinding, names: Mapping[str, str]) -> str:
     lines = [f"Quoted: {one_line(quote)[:LONGEST_QUOTE]}" for quote in finding.quotes[:MOST_QUOTES]]
-    lines += [f"In no source: {one_line(quote)[:LONGEST_QUOTE]}" for quote in finding.lost[:MOST_QUOTES]]
+    lines += [
+        f"In no source: {one_line(quote)[:LONGEST_QUOTE]}" for quote in finding.lost_quotes[:MOST_QUOTES]
+    ]
     if finding.lacking:
         lines.append(f"Not in the sources quoted: {'; '.join(finding.lacking)}")
     lines.append(f"Nearest: {', '.join(dict.fromkeys(names[passage] for passage in finding.passages))}")

@@ -99,7 +99,7 @@ class Planning:
             weights=told.weights,
             rules=rules,
         )
-        return plan.model_copy(update={"triage": choice.triage}), choice.told
+        return plan.model_copy(update={"triage": choice.triage}), choice.notices
 
     async def _decided(self, handoff: DoubtInput) -> DoubtOutput | None:
         """What the agent's model says of doubtful sources, where the caps leave a request for that beside a reading and
@@ -114,7 +114,7 @@ class Planning:
         calls = Calls(room.rules.reading_tokens, min(room.call, room.tokens), room.tokens, room.around)
         if models is None:
             return calls
-        calls = _paid(
+        calls = _affordable_calls(
             calls,
             beside=room.beside,
             answers=tuple(shorter(room.answer)),
@@ -130,7 +130,7 @@ class Planning:
 
 def left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
     """What of the sources was not read, or not whole, and why."""
-    usage = state.sent.get(DeepResearchPhase.ANALYSIS, ContextUsage())
+    usage = state.context_usage.get(DeepResearchPhase.ANALYSIS, ContextUsage())
     read = [i for i in usage.items if i.id in state.analyzed_now and i.current_tokens]
     cut = [item for item in read if item.current_tokens < item.original_tokens]
     why = f"To keep within {plan.cap}" if plan.cap else "For want of room"
@@ -184,7 +184,7 @@ class Calls:
         return max(1, int(PACKED * self.most * self.call) // (self.around + WORTH))
 
 
-def _paid(
+def _affordable_calls(
     calls: Calls, *, beside: int, answers: Iterable[int], at_most: float, affordable: Affordable
 ) -> Calls:
     """The calls that the caps leave money for, of a size with which most is read. ``beside`` are the tokens that a call

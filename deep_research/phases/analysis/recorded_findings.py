@@ -22,7 +22,7 @@ from deep_research.phases.analysis.weighed_evidence import (
     is_filled,
     part_of,
 )
-from deep_research.provenance.quality import counted
+from deep_research.provenance.quality import bounded_quality
 from deep_research.provenance.quotes import Prepared, QuoteFinder, quote_at, readable, references
 from deep_research.state import (
     DeepResearchState,
@@ -236,8 +236,8 @@ def analyzed(
     """What an agent made of a batch: ``texts`` are the whole ones of the sources that it quotes, by id;
     ``asked_places`` are those of findings that it was asked about once more: they stand now, or are left out."""
     by_id = {s.id: s for s in batch}
-    language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
-    of_batch = Findings(by_id, texts, state, quoted=answer.quoted, language=language)
+    language = written_in(" ".join(item.content for item in answer.findings)) if answer.has_quotes else ""
+    of_batch = Findings(by_id, texts, state, needs_quotes=answer.has_quotes, language=language)
     of_batch.finder.together((q.quote, q.source_id, q.start) for item in answer.findings for q in item.quotes)
     findings = [
         of_batch.finding(item, may_reword=place not in asked_places)
@@ -249,7 +249,7 @@ def analyzed(
     filled_now = [
         i
         for i in dict.fromkeys(answer.addressed_gap_ids)
-        if i in open_gaps and (answer.quoted or is_filled(open_gaps[i], valid, state)) and valid
+        if i in open_gaps and (answer.has_quotes or is_filled(open_gaps[i], valid, state)) and valid
     ]
     first = next((n for n, s in enumerate(state.sources) if s.id in by_id), 0) * GAPS_PER_SOURCE
     return SourcesAnalyzed(
@@ -264,7 +264,7 @@ def analyzed(
             QualityUpdate(source_id=u.source_id, quality=quality)
             for u in answer.quality_updates
             if u.source_id in by_id
-            and (quality := counted(u.quality, by_id[u.source_id])) is not by_id[u.source_id].quality
+            and (quality := bounded_quality(u.quality, by_id[u.source_id])) is not by_id[u.source_id].quality
         ),
         irrelevant_ids=tuple(
             i for i in dict.fromkeys(answer.irrelevant_ids) if i in by_id and i not in cited_ids
@@ -272,10 +272,10 @@ def analyzed(
         addressed_gap_ids=tuple(filled_now),
         unfounded=len(findings) - len(valid),
         unknown_ids=answer.unknown,
-        own_words=answer.quoted and bool(valid),
+        own_words=answer.has_quotes and bool(valid),
         unlocated=of_batch.finder.missed,
         contradictions=contradictions_seen(answer.contradictions, valid, state),
-        references=_pointed_to(valid, by_id, texts) if answer.quoted else (),
+        references=_pointed_to(valid, by_id, texts) if answer.has_quotes else (),
     )
 
 
@@ -293,35 +293,35 @@ def _pointed_to(
 
 @dataclass
 class Findings:
-    """What an agent found in ``given`` sources, whose whole texts are known by id. Where it has to be ``quoted``, only a
-    source whose quote was found carries a finding, and the quotes have to say it, see `founded`; ``language`` is that of
-    its words."""
+    """What an agent found in ``sources`` sources, whose whole texts are known by id. Where it has to be
+    ``needs_quotes``, only a source whose quote was found carries a finding, and the quotes have to say it, see
+    `founded`; ``language`` is that of its words."""
 
-    given: Mapping[str, Source]
+    sources: Mapping[str, Source]
     texts: Mapping[str, str]
     state: DeepResearchState
-    quoted: bool = False
+    needs_quotes: bool = False
     language: str = ""
 
     def __post_init__(self) -> None:
         self.finder = QuoteFinder(self.texts)
-        self._wholes = WholeTexts(self.given, self.texts)
+        self._wholes = WholeTexts(self.sources, self.texts)
 
     def finding(self, item: AnalyzedFinding, *, may_reword: bool = True) -> Finding | None:
         """The finding with its quotes in place, or None when no source that was given carries it; ``may_reword`` is that
         of `founded`."""
         content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
-        source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in self.given)
-        if not content or not source_ids or (self.quoted and len(content) > LONGEST_FINDING):
+        source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in self.sources)
+        if not content or not source_ids or (self.needs_quotes and len(content) > LONGEST_FINDING):
             return None
         quotes = self._located(item, source_ids)
-        if not self.quoted:
+        if not self.needs_quotes:
             quotes = tuple(q for q in quotes if q.source_id in source_ids)
         else:
             ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
             source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
             stands = founded(
-                content, quotes, self.given, self._wholes, language=self.language, may_reword=may_reword
+                content, quotes, self.sources, self._wholes, language=self.language, may_reword=may_reword
             )
             if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
                 return None
@@ -330,7 +330,7 @@ class Findings:
             id=finding_id(content),
             content=content,
             confidence=(
-                confidence(item.confidence, source_ids, self.given, stated_counts=self.quoted)
+                confidence(item.confidence, source_ids, self.sources, stated_counts=self.needs_quotes)
                 if item.probability is None
                 else level_of(item.probability)
             ),
@@ -340,7 +340,7 @@ class Findings:
             sub_query_id=item.sub_query_id,
             relevance=item.relevance,
             iteration=item.iteration or self.state.iteration,
-            marked=item.marked,
+            highlights=item.highlights,
             heading=item.heading,
             rank=item.rank,
             probability=item.probability,
@@ -350,7 +350,7 @@ class Findings:
     def _located(self, item: AnalyzedFinding, source_ids: Sequence[str]) -> tuple[Quote, ...]:
         """The quotes of a finding's sources, each where it stands, which may be in another source than was named."""
         return tuple(
-            quote_at(span, self.texts[name], name, self.given[name].content_hash or "")
+            quote_at(span, self.texts[name], name, self.sources[name].content_hash or "")
             for q in item.quotes
             if q.source_id in source_ids
             for name, spans in filter(None, (self.finder.find(q.quote, q.source_id, q.start),))
@@ -360,13 +360,15 @@ class Findings:
 
 def untaken(state: DeepResearchState) -> tuple[TaskState, ...]:
     """The settled tasks that have something for the run which is not among its findings yet."""
-    return tuple(t for t in state.tasks if t.settled and not t.taken and (t.outcome.facts or _lacking(t)))
+    return tuple(
+        t for t in state.tasks if t.is_settled and not t.is_merged and (t.outcome.facts or _lacking(t))
+    )
 
 
 def taken_now(state: DeepResearchState) -> int:
     """How many tasks of this iteration have facts among the findings."""
     now = {s.id for s in state.sub_queries if s.iteration == state.iteration}
-    return sum(t.taken and bool(t.outcome.facts) and t.task.sub_query_id in now for t in state.tasks)
+    return sum(t.is_merged and bool(t.outcome.facts) and t.task.sub_query_id in now for t in state.tasks)
 
 
 def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
@@ -386,7 +388,7 @@ def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
         AnalyzedGap(description=description, priority=priority, part_id=sub_query.part_id)
         for description, priority in _lacking(stands)
     )
-    return AnalyzerOutput(findings=findings, gaps=gaps, quoted=True)
+    return AnalyzerOutput(findings=findings, gaps=gaps, has_quotes=True)
 
 
 def _lacking(stands: TaskState) -> Sequence[tuple[str, int]]:

@@ -40,12 +40,12 @@ class Texts:
         texts = await self.journal.texts([s.content_hash or "" for s in stored_sources])
         return dict(zip((s.id for s in stored_sources), texts, strict=True))
 
-    async def counted(self, sources: Sequence[Source], counter: Counter) -> dict[str, int]:
+    async def token_counts(self, sources: Sequence[Source], counter: Counter) -> dict[str, int]:
         """About how many tokens each source has."""
-        token_counts = {s.id: counts().known(s.content_hash or "", counter) for s in sources}
+        token_counts = {s.id: counts().known_count(s.content_hash or "", counter) for s in sources}
         for batch in self.batches([s for s in sources if token_counts[s.id] is None]):
             texts = await self.of(batch)
-            token_counts |= await off_loop(work_of(texts), _counted, batch, texts, counter)
+            token_counts |= await off_loop(work_of(texts), _count_tokens, batch, texts, counter)
         return {name: size or 0 for name, size in token_counts.items()}
 
     async def sizes(
@@ -53,7 +53,9 @@ class Texts:
     ) -> dict[str, int]:
         """About how many tokens that has which is to be read of each source."""
         in_part = [s for s in sources if _extent(s, triage) is ReadDepth.SECTIONS]
-        sizes = await self.counted([s for s in sources if _extent(s, triage) is ReadDepth.WHOLE], counter)
+        sizes = await self.token_counts(
+            [s for s in sources if _extent(s, triage) is ReadDepth.WHOLE], counter
+        )
         for batch in self.batches(in_part):
             texts = await self.of(batch)
             read = {s.id: excerpt(texts[s.id], triage[s.id]) for s in batch}
@@ -68,7 +70,7 @@ class Texts:
             source_texts += [with_text(s, _passages(s, texts[s.id])) for s in batch]
         return tuple(source_texts)
 
-    async def given(
+    async def batch_texts(
         self,
         sources: Sequence[Source],
         portion: ReadingBatch,
@@ -184,7 +186,7 @@ def work_of(texts: Mapping[str, str]) -> int:
     return sum(map(len, texts.values())) // COUNT_UNIT
 
 
-def _counted(sources: Sequence[Source], texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
+def _count_tokens(sources: Sequence[Source], texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
     return {s.id: counts().count(s.content_hash or "", texts[s.id], counter) for s in sources}
 
 

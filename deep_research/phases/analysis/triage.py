@@ -18,7 +18,7 @@ from deep_research.errors import WorkError
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import AnalyzerInput, Doubtful, DoubtInput, DoubtOutput
 from deep_research.phases.analysis.source_texts import Texts, work_of
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, listed, one_line, opening
+from deep_research.phases.prompting import RULES, Aliases, Message, Room, ask_model, listed, one_line, opening
 from deep_research.retrieval.ranking import Questions, Scanned, around
 from deep_research.state import DeepResearchState, Notice, ReadDepth, Source, SourceTriage, Span, SubQuery
 from deep_research.state.events import NoticeAdded
@@ -114,7 +114,7 @@ def named_places(state: DeepResearchState) -> dict[str, tuple[Span, ...]]:
     """The sources that tasks quote or name as worth reading, by id, each with the places that they quote."""
     places: dict[str, list[Span]] = {}
     for task in state.tasks:
-        if task.settled and not task.outcome.by_search:
+        if task.is_settled and not task.outcome.by_search:
             for source_id in task.outcome.worth_reading:
                 places.setdefault(source_id, [])
             for fact in task.outcome.facts:
@@ -147,16 +147,16 @@ def _looked(
 ) -> Looked:
     is_first = source.rank == 0 or source.id in named
 
-    def made(extent: ReadDepth, because: str) -> Looked:
+    def look(extent: ReadDepth, because: str) -> Looked:
         return Looked(source.id, len(text), is_first, extent, because)
 
     if source.id in protected:
-        return made(ReadDepth.WHOLE, PROTECTED)
+        return look(ReadDepth.WHOLE, PROTECTED)
     if len(text) <= MAX_SHORT_CHARS:
-        return made(ReadDepth.WHOLE, FEW)
+        return look(ReadDepth.WHOLE, FEW)
     language = written_in(text[:MAX_SAMPLE_CHARS])
     if language and asked_in and language != asked_in:
-        return made(ReadDepth.WHOLE, OTHER_LANGUAGE)
+        return look(ReadDepth.WHOLE, OTHER_LANGUAGE)
     scanned = questions.scan(source.id, source.title, text)
     places = tuple(sorted({_place_of(scanned, span) for span in named.get(source.id, ())}))
     return Looked(source.id, len(text), is_first, scanned=scanned, places=places)
@@ -361,7 +361,7 @@ class ReadingChoice:
     """How much is read of each source, what is told of the choice, and how many requests it took."""
 
     triage: tuple[SourceTriage, ...] = ()
-    told: tuple[NoticeAdded, ...] = ()
+    notices: tuple[NoticeAdded, ...] = ()
     requests: int = 0
 
 
@@ -422,7 +422,7 @@ async def _of_new(
     doubts = (await off_loop(len(sources), doubts_of, looked, triage, questions, rules))[:MOST_DOUBTFUL]
     if not doubts:
         return ReadingChoice(triage)
-    doubtful = await _shown(sources, doubts, texts)
+    doubtful = await _load_doubtful(sources, doubts, texts)
     handoff = DoubtInput(**told.common, sub_queries=told.sub_queries, sources=doubtful)
     try:
         answer = await decide(handoff)
@@ -437,7 +437,9 @@ async def _of_new(
     return ReadingChoice(decided(triage, doubts, answer.extents, answer.by), requests=1)
 
 
-async def _shown(sources: Sequence[Source], doubts: Sequence[Doubt], texts: Texts) -> tuple[Doubtful, ...]:
+async def _load_doubtful(
+    sources: Sequence[Source], doubts: Sequence[Doubt], texts: Texts
+) -> tuple[Doubtful, ...]:
     """What is shown of each, in the order of the doubts. Texts are loaded a few at a time, and dropped."""
     by_id = {source.id: source for source in sources}
     doubtful: dict[str, Doubtful] = {}
@@ -473,8 +475,8 @@ async def decide(handoff: DoubtInput, model: LanguageModel, rules: ContentRules 
     """What the model says of each. Names that were not given mean nothing; of two answers on one source the first
     counts."""
     names = Aliases("S", [source.id for source in handoff.sources])
-    decisions, _ = await asked(
-        model, SYSTEM, MOST_OUTPUT, Choices, lambda room: _told(handoff, names.names, room), rules
+    decisions, _ = await ask_model(
+        model, SYSTEM, MOST_OUTPUT, Choices, lambda room: _message(handoff, names.names, room), rules
     )
     extents: dict[str, ReadDepth] = {}
     for choice in decisions.choices:
@@ -483,7 +485,7 @@ async def decide(handoff: DoubtInput, model: LanguageModel, rules: ContentRules 
     return DoubtOutput(extents=extents, by=model.name)
 
 
-def _told(handoff: DoubtInput, names: Mapping[str, str], room: Room) -> Message:
+def _message(handoff: DoubtInput, names: Mapping[str, str], room: Room) -> Message:
     message = Message(room)
     opening(message, handoff)
     if searches := _searches(handoff.sub_queries):

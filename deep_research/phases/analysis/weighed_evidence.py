@@ -33,8 +33,8 @@ from deep_research.state.events import EvidenceWeighed
 from deep_research.state.identity import gap_id
 from deep_research.text.words import words
 from deep_research.verification.contradictions import contradictions
-from deep_research.verification.contrasts import carried, contrasted, joined, successors
-from deep_research.verification.finding_clusters import filled, merged, numbers
+from deep_research.verification.contrasts import carried, contrasted, join_contradictions, successors
+from deep_research.verification.finding_clusters import filled, merge_findings, numbers
 
 BY_CODE = "code"  # who saw a contradiction, where no model did
 NOT_FOUND = "Not found: "  # opens the gap of a part that nothing answers
@@ -44,7 +44,7 @@ def weighed(state: DeepResearchState, *, several: bool, by_model: bool = False) 
     """Put the batches together. When there were several, a gap that one of them saw may be filled by another: where a
     model reads (``by_model``) that is for it to say."""
     known_findings = {f.id: f for f in state.findings}
-    findings = merged(state.findings, {s.id: s for s in state.sources}, stated_counts=by_model)
+    findings = merge_findings(state.findings, {s.id: s for s in state.sources}, stated_counts=by_model)
     finding_ids = {f.id for f in findings}
     by_others = fillings(state, findings).keys() if several and not by_model else ()
     filled_now = (g for g in state.gaps if g.id in by_others or (g.addressed and g.resolution is None))
@@ -157,7 +157,7 @@ def _contradictions(
     """Those that code finds, and those that models saw in this round or before, between findings that stand."""
     by_models = [c for c in (*state.contradictions, *told) if c.by != BY_CODE]
     told_by_models = carried(by_models, successors(state.findings, findings))
-    return joined(contradictions(findings, state.sources), told_by_models)
+    return join_contradictions(contradictions(findings, state.sources), told_by_models)
 
 
 def contradictions_seen(
@@ -262,7 +262,7 @@ def verdicts(
             f.confidence is not ConfidenceLevel.SPECULATION and _holds(f, part.expects, terms, state.query)
             for f in own
         )
-        names = _named(part, own, state)
+        names = _name_share(part, own, state)
         verdict = (
             AnswerStatus.ANSWERED
             if sure and names == 1.0
@@ -274,7 +274,7 @@ def verdicts(
     return tuple(every)
 
 
-def _named(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchState) -> float:
+def _name_share(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchState) -> float:
     """The share of a part's names that its findings have, or what was found with their sources; 1 where it has none."""
     inquiry = standing(part, state.query)
     names = whole_names(inquiry)

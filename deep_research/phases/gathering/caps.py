@@ -37,49 +37,49 @@ def pages_told(tell: Tell) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Fetching:
-    """``left`` is the search's part of the run's own cap, None: it has none. ``made`` counts the pages asked for,
-    ``read`` those of ``wanted`` that were read, or could not be."""
+    """``left`` is the search's part of the run's own cap, None: it has none. ``attempts`` counts the pages asked for,
+    ``read`` those of ``requests`` that were read, or could not be."""
 
     left: int | None = None
     purse: Allowance = field(default_factory=BudgetScope)
-    made: int = 0
-    wanted: int = 0
+    attempts: int = 0
+    requests: int = 0
     read: int = 0
 
     @property
     def rest(self) -> int | None:
         """How many pages may still be asked for; None: as many as it takes."""
-        return None if self.left is None else max(0, self.left - self.made)
+        return None if self.left is None else max(0, self.left - self.attempts)
 
     def want(self, pages: int) -> None:
         """So many pages more are waited for."""
-        self.wanted += pages
+        self.requests += pages
         self._tell()
 
     def begin(self, address: str) -> None:
         """The reading of a page begins."""
         self._tell(address)
 
-    def done(self) -> None:
+    def is_done(self) -> None:
         """One of them is waited for no more."""
         self.read += 1
         self._tell()
 
     def _tell(self, address: str = "") -> None:
-        _LISTENER.get()(self.read, self.wanted, address)
+        _LISTENER.get()(self.read, self.requests, address)
 
     def refusal(self) -> str | None:
         """Why no further page may be asked for; None takes it."""
-        if self.left is not None and self.made >= self.left:
+        if self.left is not None and self.attempts >= self.left:
             return OVER_CAP
         if self.purse.take("max_fetches") is not None:
             return OVER_SHARED_CAP
-        self.made += 1
+        self.attempts += 1
         return None
 
     def give_back(self) -> None:
         """A page that was taken did not have to be asked for."""
-        self.made -= 1
+        self.attempts -= 1
         self.purse.charge("max_fetches", -1)
 
 
@@ -95,11 +95,11 @@ class OneUse(Fetching):
 
     def refusal(self) -> str | None:
         why = self.of_all.refusal()
-        self.made += why is None
+        self.attempts += why is None
         return why
 
     def give_back(self) -> None:
-        self.made -= 1
+        self.attempts -= 1
         self.of_all.give_back()
 
 
@@ -139,7 +139,7 @@ def capped_for_all(unmade: Sequence[tuple[SubQuery, BudgetError]]) -> LimitReach
             name=f"{SHARED}max_searches",
             message=f"{refusal.problem} {len(unmade)} searches were not made.",
             cap=refusal.data["limit"],
-            used=refusal.data["used"],
+            usage=refusal.data["used"],
             skipped=tuple(s.query for s, _ in sorted(unmade, key=lambda each: each[0].index)),
         )
     )
@@ -154,7 +154,7 @@ def capped(state: DeepResearchState, skipped: tuple[SubQuery, ...]) -> LimitReac
             message=f"The cap of {cap} search{'es' * (cap != 1)} was reached; {len(skipped)} "
             f"{'was' if len(skipped) == 1 else 'were'} not made.",
             cap=cap,
-            used=state.usage.searches,
+            usage=state.usage.searches,
             skipped=tuple(s.query for s in skipped),
         )
     )

@@ -175,7 +175,7 @@ def collected(
         ):  # of a page that was read before a search tells only that it is there
             contents.append(content)
         if item.snapshot is not None:
-            contents.append(_kept(item.snapshot))
+            contents.append(_page_content(item.snapshot))
     return Collected(tuple(sources.values()), tuple(contents), tuple(notes), twice)
 
 
@@ -219,7 +219,7 @@ def _without_secrets(item: GatheredSource) -> GatheredSource:
     return item.model_copy(update={"snapshot": snapshot, "snapshot_hash": sha256_hex(body)})
 
 
-def _kept(snapshot: Snapshot) -> Content:
+def _page_content(snapshot: Snapshot) -> Content:
     head = None
     if snapshot.shared:
         headers = {name: masked(value) for name, value in snapshot.headers.items()}

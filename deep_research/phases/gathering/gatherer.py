@@ -113,7 +113,7 @@ class SearchGatherer:
             handoff=handoff,
             fetching=fetching,
         )
-        return GathererOutput(sources=tuple(sources), unread=tuple(unread), fetches=fetching.made)
+        return GathererOutput(sources=tuple(sources), unread=tuple(unread), fetches=fetching.attempts)
 
     @property
     def looks(self) -> bool:
@@ -163,7 +163,7 @@ class SearchGatherer:
             query=query,
             limit=limit,
             source_types=handoff.source_types,
-            known=handoff.known,
+            known_addresses=handoff.known_addresses,
             filters=handoff.filters,
         )
         allowed = self._rewordings if handoff.rewordings is None else handoff.rewordings
@@ -183,7 +183,7 @@ class SearchGatherer:
             notes=(*self._notes, *outcome.failures, *outcome.notes),
             unread=tuple(unread),
             wordings=tuple(rewordings),
-            fetches=fetching.made,
+            fetches=fetching.attempts,
         )
 
     async def _to_the_point(
@@ -242,10 +242,10 @@ def _match(query: str, results: Sequence[SearchResult]) -> Match:
     web = [result for result in results if result.kind is SourceKind.WEB]
     if any((result.relevance or 0.0) >= 0.5 for result in web):
         return Match.GOOD
-    return matched(query, map(_shown, web))
+    return matched(query, map(_visible_text, web))
 
 
-def _shown(result: SearchResult) -> str:
+def _visible_text(result: SearchResult) -> str:
     text = result.text or ""
     parts = [text[span.start : span.end] for span in result.passages] or [text[:LOOKED_AT]]
     return "\n".join((result.title, result.snippet, *parts))

@@ -13,17 +13,17 @@ from deep_research.state import GatherStats, Mention, Record, RunOptions, Source
 
 
 class GathererInput(Handoff):
-    """``sub_queries`` are the query texts to search, one per call as the phase uses it; ``known`` are the canonical
-    addresses that earlier iterations already hold: they may come again and do not count toward the maximum.
+    """``sub_queries`` are the query texts to search, one per call as the phase uses it; ``known_addresses`` are the
+    canonical addresses that earlier iterations already hold: they may come again and do not count toward the maximum.
     ``filters`` are what sources have to be; ``rewordings`` is how often each query may be asked in other words as well,
-    None: as often as the gatherer thinks right; ``fetches`` is how many pages may be asked for over the network for each
-    query, None: as many as it takes; ``lanes`` are what may be searched, corpus or web, empty: both."""
+    None: as often as the gatherer thinks right; ``fetches`` is how many pages may be asked for over the network for
+    each query, None: as many as it takes; ``lanes`` are what may be searched, corpus or web, empty: both."""
 
     sub_queries: tuple[str, ...]
     source_types: tuple[str, ...] = ()
     filters: SearchFilters = SearchFilters()
     max_sources_per_query: int
-    known: frozenset[str] = frozenset()
+    known_addresses: frozenset[str] = frozenset()
     rewordings: int | None = None
     fetches: int | None = None
     lanes: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ from deep_research.phases.gathering.handoff import (
     PagesInput,
     filters_of,
 )
-from deep_research.phases.gathering.queries import QueryOutcome, answered, wordings
+from deep_research.phases.gathering.queries import QueryOutcome, ask_within_caps, wordings
 from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
 from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.steering_plan import plan_searches
@@ -155,7 +155,7 @@ class GatheringPhase(Phase):
             await apply_guidance()
             state = journal.state
             pending = tuple(s for s in state.pending_sub_queries() if s.id not in dispatched)
-            open_tasks = {t.task.sub_query_id for t in state.tasks if t.steps and not t.settled}
+            open_tasks = {t.task.sub_query_id for t in state.tasks if t.steps and not t.is_settled}
             waiting = tuple(s for s in pending if s.id not in open_tasks)  # what is begun was counted already
             allowed = affordable(state, len(waiting))
             if allowed < len(waiting):
@@ -205,7 +205,7 @@ class GatheringPhase(Phase):
             limits=self.limits,
             journal=journal,
             models=models,
-            ask=partial(self._asked, models=models),
+            ask=partial(self._ask_gatherer, models=models),
             handoff=partial(self.handoff, known=known),
             overrule=overrule,
             apply_guidance=apply_guidance,
@@ -296,7 +296,7 @@ class GatheringPhase(Phase):
         fresh = reworded(state)
         return Retry(fresh) if failed or fresh or advised else None
 
-    async def _asked(
+    async def _ask_gatherer(
         self,
         handoff: GathererInput,
         models: RunModels | None,
@@ -304,7 +304,7 @@ class GatheringPhase(Phase):
     ) -> QueryOutcome | BudgetError:
         """One query to the gatherer, counted and charged; ``ask`` where it is called otherwise than by `_gather`."""
         ask = ask or partial(self._gather, models=models)
-        return await answered(ask, handoff, purse_of(models), takes_itself=self.spec.uses_purse)
+        return await ask_within_caps(ask, handoff, purse_of(models), takes_itself=self.spec.uses_purse)
 
     async def _unit(
         self,
@@ -332,7 +332,7 @@ class GatheringPhase(Phase):
             with pages_told(pages):
                 return await self._gather(handoff, models)
 
-        came = await self._asked(handoff, models, ask)
+        came = await self._ask_gatherer(handoff, models, ask)
         if isinstance(came, BudgetError):
             unmade.append((sub_query, came))
             return
@@ -343,7 +343,7 @@ class GatheringPhase(Phase):
             )
             return
         most_new = state.options.max_sources_per_query
-        collection = await self._collected(answer, sub_query, handoff.known, most_new)
+        collection = await self._collected(answer, sub_query, handoff.known_addresses, most_new)
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
@@ -376,7 +376,7 @@ class GatheringPhase(Phase):
             source_types=state.options.source_types,
             filters=filters_of(state.options),
             max_sources_per_query=state.options.max_sources_per_query,
-            known=known,
+            known_addresses=known,
             rewordings=spare(state),
             fetches=fetches(sub_query, state),
         )

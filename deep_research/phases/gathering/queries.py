@@ -36,7 +36,7 @@ class QueryOutcome:
     fetches: int = 0
 
 
-async def answered(
+async def ask_within_caps(
     ask: Callable[[GathererInput], Awaitable[GathererOutput]],
     handoff: GathererInput,
     purse: BudgetScope,

@@ -80,7 +80,7 @@ class SourceReader:
         texts: dict[int, str] = {}  # fingerprints by the place of their result
         days: dict[int, date | None] = {}
         read: dict[int, GatheredSource] = {}
-        is_known = [identity_of(result) in handoff.known for result in results]
+        is_known = [identity_of(result) in handoff.known_addresses for result in results]
         waiting = [place for place in range(len(results)) if not is_known[place]]
         remaining = limit
         while waiting and remaining > 0:
@@ -149,9 +149,9 @@ class SourceReader:
         """Much text is looked through by one thread at a time: more would only keep the loop waiting longer."""
         work_size = len(found) * (len(query) + len(question))  # it is looked for names once for each
         if _size(found) + work_size // TEXT_UNIT <= MAX_SMALL_ITEMS:
-            return self._made(found, query, question)
+            return self._build_sources(found, query, question)
         async with self.desk.entered():
-            return await asyncio.to_thread(self._made, found, query, question, pause=0.0)
+            return await asyncio.to_thread(self._build_sources, found, query, question, pause=0.0)
 
     async def _pages(
         self,
@@ -192,7 +192,7 @@ class SourceReader:
             )
         if masked(at) != at:
             fetching.give_back()
-            fetching.done()
+            fetching.is_done()
             return _not_read(result, masked(at), KEYED, filters)
         fetching.begin(without_credentials(at))
         try:
@@ -204,8 +204,8 @@ class SourceReader:
             is_gone = error.data.get("trouble") == "refused" or error.data.get("status") in GONE
             return _not_read(result, at, error.problem, filters, gone=is_gone)
         finally:
-            fetching.done()
-        if not page.asked:
+            fetching.is_done()
+        if not page.was_requested:
             fetching.give_back()
         why = _unwanted(result, page, filters)
         return page if why is None else Unread(url=without_credentials(at), why=why, unwanted=True)
@@ -217,7 +217,7 @@ class SourceReader:
         at = result.text_at or (result.address if result.text is None else None)
         return at if at and at.startswith(("http://", "https://")) else None
 
-    def _made(
+    def _build_sources(
         self,
         found: Sequence[tuple[int, SearchResult, Page | None]],
         query: str,
@@ -321,7 +321,7 @@ def _facts(
         abstract_only=result.scholarly is not None and page is None,
         extract_only=stands_in or result.metadata.get("read") == EXTRACT,
         today=today,
-        stated=result.quality,
+        stated_quality=result.quality,
         venue=record.venue,
         reviewed=record.reviewed,
         citations=record.citations,
@@ -346,14 +346,14 @@ def _plain(result: SearchResult) -> GatheredSource:
         published=result.published,
         snapshot_hash=result.snapshot_hash,
         mentions=result.mentions,
-        metadata=result.metadata | _told(result),
+        metadata=result.metadata | _page_details(result),
     )
 
 
 def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     """A source with what was read of it, and what its provider said where the page does not say."""
     document = bounded_document(page.document)
-    details = _told(result)
+    details = _page_details(result)
     details |= {"author": document.author} if document.author else {}
     details |= {"language": document.language} if document.language else {}
     details |= {"unread": document.unread} if document.unread else {}
@@ -386,7 +386,7 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     )
 
 
-def _told(result: SearchResult) -> dict[str, str]:
+def _page_details(result: SearchResult) -> dict[str, str]:
     """What is known of a page of the web beside its text."""
     if result.kind is SourceKind.DOCUMENT:
         return {}

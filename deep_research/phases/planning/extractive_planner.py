@@ -55,7 +55,7 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
             number = numbers.get(part_id(part.query))
             planned.append(PlannedQuery(query=part.query, rationale=PART, priority=2, part=number))
         has_parts = handoff.decides and len(inquiry.parts) > 1
-        names = () if has_parts else _named(inquiry, handoff.first_look or FirstLook())
+        names = () if has_parts else _name_queries(inquiry, handoff.first_look or FirstLook())
         planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in names]
     planned = _distinct(planned, inquiry)
     if len(planned) == 1:
@@ -67,7 +67,7 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
     )
 
 
-def _named(inquiry: ParsedQuestion, look: FirstLook) -> list[str]:
+def _name_queries(inquiry: ParsedQuestion, look: FirstLook) -> list[str]:
     """Each name of the question with what is asked of it. The corpus knows names that spelling does not show."""
     names = [mention.name for mention in question_names(inquiry.text, look)]
     inside = {term for name in names for term in inquiry.words.terms(name)}

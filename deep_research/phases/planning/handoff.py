@@ -13,15 +13,15 @@ from deep_research.state import FirstLook, Record, Scope
 
 class PlannerInput(Handoff):
     """``max_sub_queries`` is how many a plan may have; ``decides``: the planner decides how many the question needs.
-    ``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
-    the question, where there is one. ``may_be_quick``: the planner says whether one search will do; ``tells_scope``: and
-    what the question asks for."""
+    ``earlier_queries`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus
+    says of the question, where there is one. ``may_be_quick``: the planner says whether one search will do;
+    ``tells_scope``: and what the question asks for."""
 
     max_sub_queries: int
     decides: bool = False
     may_be_quick: bool = False
     tells_scope: bool = False
-    asked: tuple[str, ...] = ()
+    earlier_queries: tuple[str, ...] = ()
     first_look: FirstLook | None = None
 
 

@@ -20,7 +20,7 @@ from deep_research.phases.prompting import (
     Room,
     add_context,
     add_guidance,
-    asked,
+    ask_model,
     listed,
     manner,
     one_line,
@@ -117,7 +117,9 @@ class LLMPlanner:
 
     async def __call__(self, handoff: PlannerInput, model: LanguageModel) -> PlannerOutput:
         form = _FORMS[handoff.may_be_quick, handoff.tells_scope]
-        plan, message = await asked(model, SYSTEM, MOST_OUTPUT, form, lambda room: _told(handoff, room))
+        plan, message = await ask_model(
+            model, SYSTEM, MOST_OUTPUT, form, lambda room: _message(handoff, room)
+        )
         return PlannerOutput(
             research_brief=plan.research_brief,
             parts=tuple(PlannedPart(text=part.text, expects=part.expects) for part in plan.parts),
@@ -128,7 +130,7 @@ class LLMPlanner:
         )
 
 
-def _told(handoff: PlannerInput, room: Room) -> Message:
+def _message(handoff: PlannerInput, room: Room) -> Message:
     """The question gets all the room that what stands beside it leaves."""
     beside = Message(room)
     beside.add(today(handoff.day, handoff.as_of))
@@ -136,10 +138,12 @@ def _told(handoff: PlannerInput, room: Room) -> Message:
     add_guidance(beside, handoff)
     if handoff.first_look is not None:
         beside.add("What will be searched was looked at once. What it has of the question:")
-        beside.material("first look", beside.within(seen(handoff.first_look), OF_LOOK, "the first look"))
-    if handoff.asked:
+        beside.material(
+            "first look", beside.within(describe_first_look(handoff.first_look), OF_LOOK, "the first look")
+        )
+    if handoff.earlier_queries:
         earlier_searches = beside.lines(
-            [one_line(query) for query in handoff.asked], OF_ASKED, "earlier searches"
+            [one_line(query) for query in handoff.earlier_queries], OF_ASKED, "earlier searches"
         )
         beside.add(f"These were searched already; search for something else:\n{listed(earlier_searches)}")
     beside.add(f"{_number(handoff)} {manner(handoff)}")
@@ -164,7 +168,7 @@ def _number(handoff: PlannerInput) -> str:
 
 def _planned(plan: Plan, handoff: PlannerInput) -> tuple[PlannedQuery, ...]:
     """The most important first, each once, none that was made before."""
-    query_keys = {_key(query) for query in handoff.asked}
+    query_keys = {_key(query) for query in handoff.earlier_queries}
     distinct: dict[str, PlannedSearch] = {}
     for item in sorted(plan.sub_queries, key=lambda item: item.priority):
         if _key(item.query) and _key(item.query) not in query_keys:
@@ -184,7 +188,7 @@ def _key(query: str) -> str:
     return " ".join(query.lower().split())
 
 
-def seen(look: FirstLook) -> str:
+def describe_first_look(look: FirstLook) -> str:
     """What the corpus says of the question and the web shows of it, in words."""
     names = [m.name for m in look.names if m.bearers][:MOST_NAMES]
     entries = list(zip(look.titles, look.snippets or [""] * len(look.titles), strict=True))

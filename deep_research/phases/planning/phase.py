@@ -8,7 +8,7 @@ from typing import Any
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
 from deep_research.errors import SearchError
-from deep_research.logs import get_log, told
+from deep_research.logs import describe_error, get_log
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.handoff import shared
@@ -170,7 +170,7 @@ class PlanningPhase(Phase):
                 self._glance, state, timeout=self.limits.operation_timeout
             )
         except (SearchError, TimeoutError) as error:  # the searches of the plan tell whether that lasts
-            log.warning("no_first_look", error=told(error))
+            log.warning("no_first_look", error=describe_error(error))
             return look
         if look is None or first_look is None:
             return look or first_look
@@ -199,7 +199,7 @@ class PlanningPhase(Phase):
             )
             return look
         except (SearchError, TimeoutError) as error:
-            log.warning("no_first_look", error=told(error))
+            log.warning("no_first_look", error=describe_error(error))
             return None
 
     async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
@@ -212,7 +212,9 @@ class PlanningPhase(Phase):
             decides=state.options.max_sub_queries == AUTO,
             may_be_quick=_may_be_quick(state),
             tells_scope=_works_by_tasks(state),
-            asked=tuple(s.query for s in state.completed_sub_queries() if s.id != recall_id(s.query)),
+            earlier_queries=tuple(
+                s.query for s in state.completed_sub_queries() if s.id != recall_id(s.query)
+            ),
             first_look=look,
         )
 

@@ -19,7 +19,7 @@ class ExtractiveRefiner:
     name = "extractive refiner"
 
     async def __call__(self, handoff: RefinerInput) -> RefinerOutput:
-        query_ids = {sub_query_id(query) for query in handoff.asked}
+        query_ids = {sub_query_id(query) for query in handoff.earlier_queries}
         question, instructions = handoff.original_query, handoff.system_prompt
         queries = {steer: steering_query(steer, question, instructions) for steer in handoff.further}
         analysis = (

@@ -23,8 +23,8 @@ REPORT = "report"  # the item that the report is, among those that a model is gi
 
 
 class RefinerInput(EvidenceInput):
-    """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the steers
-    that can be searched; ``references`` tell where sources point to for more."""
+    """``earlier_queries`` are all queries searched so far: none of them is worth asking again. ``further`` are those of
+    the steers that can be searched; ``references`` tell where sources point to for more."""
 
     gaps: tuple[Gap, ...]
     remaining_iterations: int
@@ -32,7 +32,7 @@ class RefinerInput(EvidenceInput):
     report: str | None = None
     source_count: int = 0
     references: tuple[Reference, ...] = ()
-    asked: tuple[str, ...] = ()
+    earlier_queries: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
 
 
@@ -52,9 +52,9 @@ class NamedGap(Record):
 
 class RefinerOutput(Proposal):
     """Follow-up queries stand under their gap; a flat list with gap ids is accepted too. ``unknown`` counts ids that
-    were named and never given; ``notes`` are what a reader of the report should know; ``sent`` is what a model was given
-    of the report and the gaps. ``gaps`` are new ones, whose analysis names them by `gap_id` of their description;
-    ``remarks`` are on single places of the report.
+    were named and never given; ``notes`` are what a reader of the report should know; ``context_usage`` is what a model
+    was given of the report and the gaps. ``gaps`` are new ones, whose analysis names them by `gap_id` of their
+    description; ``remarks`` are on single places of the report.
     """
 
     gap_analysis: tuple[GapAnalysis, ...] = ()
@@ -64,7 +64,7 @@ class RefinerOutput(Proposal):
     gaps: tuple[NamedGap, ...] = ()
     remarks: tuple[Remark, ...] = ()
     unknown: int = 0
-    sent: ContextUsage = ContextUsage()
+    context_usage: ContextUsage = ContextUsage()
 
     def with_queries(self, change: Change) -> Self:
         return self.model_copy(

@@ -20,7 +20,7 @@ from deep_research.phases.prompting import (
     ModelAgent,
     Room,
     advice,
-    asked,
+    ask_model,
     brief,
     listed,
     manner,
@@ -130,25 +130,25 @@ class LLMRefiner(ModelAgent):
     name = "refiner"
 
     async def __call__(self, handoff: RefinerInput, model: LanguageModel) -> RefinerOutput:
-        judgement, message = await asked(
+        judgement, message = await ask_model(
             model,
             SYSTEM,
             MOST_OUTPUT,
             Judgement,
-            lambda room: _told(handoff, room),
+            lambda room: _message(handoff, room),
             self._rules,
             size=SHORTENING * len(handoff.report or "")
             + sum(len(gap.description) for gap in handoff.gaps)
             + sum(len(finding.content) for finding in handoff.findings),
         )
         return _output(judgement, handoff).model_copy(
-            update={"notes": message.notes(self.name), "sent": message.sending}
+            update={"notes": message.notes(self.name), "context_usage": message.sending}
         )
 
 
 def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
     gaps = Aliases("G", [gap.id for gap in handoff.gaps])
-    query_keys = {_key(query) for query in handoff.asked}
+    query_keys = {_key(query) for query in handoff.earlier_queries}
     assessed: dict[str, GapAnalysis] = {}
     for item in judgement.gap_analysis:
         key = gaps.id(item.gap_id)
@@ -160,7 +160,7 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
             addressable=item.addressable,
             follow_up_queries=_unasked(item.follow_up_queries, query_keys),
         )
-    named_gaps = _named(judgement, {gap.id for gap in handoff.gaps}, query_keys)
+    named_gaps = _new_gaps(judgement, {gap.id for gap in handoff.gaps}, query_keys)
     assessed |= {analysis.gap_id: analysis for _, analysis in named_gaps}
     recommended = judgement.iteration_recommendation
     return RefinerOutput(
@@ -202,7 +202,7 @@ def _key(query: str) -> str:
     return " ".join(query.lower().split())
 
 
-def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[NamedGap, GapAnalysis]]:
+def _new_gaps(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[NamedGap, GapAnalysis]]:
     """The gaps that nobody named before, with what is to be searched for them; ``seen`` are queries that need not be
     asked again, with these from now on."""
     named_gaps: dict[str, tuple[NamedGap, GapAnalysis]] = {}
@@ -226,7 +226,7 @@ def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[
     return list(named_gaps.values())
 
 
-def _told(handoff: RefinerInput, room: Room) -> Message:
+def _message(handoff: RefinerInput, room: Room) -> Message:
     """What stays the same comes first, and the report behind what it was written from."""
     message = Message(room)
     high = sum(f.confidence in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for f in handoff.findings)
@@ -259,7 +259,9 @@ def _told(handoff: RefinerInput, room: Room) -> Message:
     message.add("The open gaps:")
     message.material("gaps", "\n".join(lines))
     explained_queries = {search.query for search in handoff.sub_queries if search.rationale}
-    if latest := [one_line(query) for query in reversed(handoff.asked) if query not in explained_queries]:
+    if latest := [
+        one_line(query) for query in reversed(handoff.earlier_queries) if query not in explained_queries
+    ]:
         earlier_searches = message.lines(latest, OF_ASKED, "earlier searches")
         message.add(f"Searched already as well, the latest first:\n{listed(earlier_searches)}")
     advice(message, handoff)

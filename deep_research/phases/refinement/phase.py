@@ -7,7 +7,7 @@ from functools import partial
 
 from deep_research.budget.metered import RunModels
 from deep_research.phases.base import Phase, noted
-from deep_research.phases.content_archiving import Original, sent
+from deep_research.phases.content_archiving import Original, usage_events
 from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.refinement.handoff import REFINE, REPORT, RefinerInput, RefinerOutput
@@ -58,7 +58,7 @@ class RefinementPhase(Phase):
             around = await around_quotes(state.findings, journal)
             handoff = handoff.model_copy(update={"passages": around})
         answer = await self.ask(REFINE, handoff, models)
-        fresh = _named(answer, state)
+        fresh = _gaps_of(answer, state)
         gap_ids = {g.id for g in (*state.gaps, *fresh)}
         recommended = answer.iteration_recommendation
         await journal.record(
@@ -74,7 +74,9 @@ class RefinementPhase(Phase):
             ),
             *noted(answer.notes),
             *idle,
-            *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
+            *await usage_events(
+                self.phase, answer.context_usage, partial(_originals, handoff), self.limits.archive
+            ),
         )
 
     async def can_follow(self, steer: str, state: DeepResearchState) -> bool:
@@ -91,13 +93,15 @@ class RefinementPhase(Phase):
             source_count=len(state.sources),
             notices=tuple(each for each in reported_notices(state) if each.name not in (OF_REPORT, OF_MODEL)),
             draft=state.report_draft,
-            failing=tuple(claim for claim in state.claims if claim.marked),
+            failing=tuple(claim for claim in state.claims if claim.is_marked),
             references=state.references,
-            asked=tuple(s.query for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED),
+            earlier_queries=tuple(
+                s.query for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED
+            ),
         )
 
 
-def _named(answer: RefinerOutput, state: DeepResearchState) -> tuple[Gap, ...]:
+def _gaps_of(answer: RefinerOutput, state: DeepResearchState) -> tuple[Gap, ...]:
     """The gaps that the refiner names, each once; one that is known stays as it is."""
     gap_ids = {gap.id for gap in state.gaps}
     fresh: dict[str, Gap] = {}

@@ -54,7 +54,7 @@ def published(
     if not figures:
         return [], every
     own = {(figure.finding, figure.text) for figure in figures}
-    inside = [c for c in every if any((s.finding_id, s.told) in own for s in c.sides)]
+    inside = [c for c in every if any((s.finding_id, s.wording) in own for s in c.sides)]
     rows = [(_title(named.get(f.source)), _date(named.get(f.source)), f.text, f.finding) for f in figures]
     for conflict in inside:
         row_keys = {(finding, text) for _, _, text, finding in rows}
@@ -78,7 +78,7 @@ def conflict_line(conflict: Contradiction, names: Mapping[str, str], sources: Ma
     for side in conflict.sides:
         title = one_line(_title(sources.get(side.source_id)))
         of = ", ".join(filter(None, (title, _day(side), f"voice {side.voice + 1}")))
-        stances.append(f"{names.get(side.finding_id, ANOTHER)} says {one_line(side.told)} ({of})")
+        stances.append(f"{names.get(side.finding_id, ANOTHER)} says {one_line(side.wording)} ({of})")
     better = capital(better_borne_out(conflict, one_line))
     return " ".join(
         [f"{', '.join(labels)}: {one_line(conflict.description)}", f"{'; '.join(stances)}.", better]
@@ -94,7 +94,7 @@ def with_conflicts(draft: str, handoff: SynthesizerInput) -> str:
         conflict
         for conflict in handoff.contradictions
         if any(side.finding_id in cited_ids for side in conflict.sides)
-        and len({s.told for s in conflict.sides if s.finding_id in cited_ids and _is_in(s, figures)}) < 2
+        and len({s.wording for s in conflict.sides if s.finding_id in cited_ids and _is_in(s, figures)}) < 2
     ]
     section = conflicts(left, handoff.findings, handoff.sources)
     return f"{Document.read(draft.rstrip()).with_blocks(section).markdown}\n" if section else draft
@@ -102,9 +102,9 @@ def with_conflicts(draft: str, handoff: SynthesizerInput) -> str:
 
 def _is_in(side: ContradictionSide, figures: set[str]) -> bool:
     """Whether a text with these figures has those of a side; a sentence without any is told by its reference."""
-    if side.told.startswith("“"):
+    if side.wording.startswith("“"):
         return True
-    return figures.issuperset(_plain(figure) for figure in _FIGURE.findall(side.told))
+    return figures.issuperset(_plain(figure) for figure in _FIGURE.findall(side.wording))
 
 
 def _plain(figure: str) -> str:
@@ -127,7 +127,7 @@ def _says(
     conflict: Contradiction, findings: Mapping[str, Finding], sources: Mapping[str, Source]
 ) -> list[tuple[str, str, str, str]]:
     """The title, date, words and reference of each side. Where a finding is on two sides, the reference is its source."""
-    stances = {(side.finding_id, side.told) for side in conflict.sides}
+    stances = {(side.finding_id, side.wording) for side in conflict.sides}
     both = {finding for finding, text in stances if any(f == finding and t != text for f, t in stances)}
     rows: dict[tuple[str, str, str, str], None] = {}
     for side in conflict.sides:
@@ -136,7 +136,7 @@ def _says(
             continue
         mark = side.source_id if side.finding_id in both else side.finding_id
         source = sources.get(side.source_id)
-        rows[_title(source), _day(side) or _date(source), side.told, mark] = None
+        rows[_title(source), _day(side) or _date(source), side.wording, mark] = None
     return list(rows)
 
 

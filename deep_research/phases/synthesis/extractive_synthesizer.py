@@ -14,7 +14,14 @@ from deep_research.phases.steering_queries import new_words
 from deep_research.phases.synthesis.conflicts import conflicts, published
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.provenance.quality import RANKS
-from deep_research.provenance.quotes import BREAKS_OFF, ITEM_MARK, announced_by, ended, readable, shortened
+from deep_research.provenance.quotes import (
+    BREAKS_OFF,
+    ITEM_MARK,
+    announced_by,
+    readable,
+    shortened,
+    with_end_mark,
+)
 from deep_research.report.markup import code_block, escaped, is_code
 from deep_research.report.report_document import Block, BlockKind, Document
 from deep_research.report.report_notices import (
@@ -97,7 +104,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
             Block.heading(2, "Answer"),
         ]
         for finding in steered:
-            blocks += _cited([_told(finding, inquiry.words)], [finding])
+            blocks += _cited_blocks([_best_sentences(finding, inquiry.words)], [finding])
         blocks += [*_answer(answers, inquiry.words), *figures_table]
         blocks += _passages(selection, sources, inquiry.words, answers)
     blocks += conflicts(differing, handoff.findings, handoff.sources)
@@ -175,21 +182,21 @@ def _answer(best: Sequence[Finding], words: Vocabulary) -> Iterator[Block]:
     doubts = [f.probability for f in best if f.probability is not None]
     level = level_of(min(doubts)) if doubts else ConfidenceLevel.HIGH
     # What has no marked sentence is a window of a plain search.
-    sure = MOST_WORDS if level is ConfidenceLevel.LOW and not best[0].marked else SURE[level]
+    sure = MOST_WORDS if level is ConfidenceLevel.LOW and not best[0].highlights else SURE[level]
     for finding in best:
-        yield from _cited([_told(finding, words)], [finding])
+        yield from _cited_blocks([_best_sentences(finding, words)], [finding])
     if sure:
         yield Block.notice(sure)
 
 
-def _told(best: Finding, words: Vocabulary) -> str:
+def _best_sentences(best: Finding, words: Vocabulary) -> str:
     """The best sentence of a passage, after what its first word points back to, and the next ones where they were chosen
     too or it does not stand without them, an item after the heading it stands under and what announces it; of a row or of
     code all of it."""
     quote = best.quotes[0] if best.quotes else None
-    if quote is None or not best.marked or " | " in quote.quote or is_code(quote.quote):
+    if quote is None or not best.highlights or " | " in quote.quote or is_code(quote.quote):
         return _whole(best)
-    first, *others = best.marked
+    first, *others = best.highlights
     start, end = first.start - quote.start, first.end - quote.start
     for span in others:
         after = span.end - quote.start
@@ -230,7 +237,7 @@ def _passages(
 def _says_more(answer: Finding, words: Vocabulary, others: Iterable[Finding]) -> bool:
     """Whether its passage says twice as much as it, and is no part of another."""
     is_part = any(answer.content in other.content for other in others if other is not answer)
-    return not is_part and len(answer.content) > 2 * len(_told(answer, words))
+    return not is_part and len(answer.content) > 2 * len(_best_sentences(answer, words))
 
 
 def _under(finding: Finding, section: str) -> Finding:
@@ -252,10 +259,10 @@ def _paragraphs(findings: Sequence[Finding]) -> Iterator[Block]:
         findings, key=lambda f: f.source_ids if f.rank is None and not _code(f) else f.id
     ):
         together = list(group)
-        yield from _cited([_whole(f) for f in together], together)
+        yield from _cited_blocks([_whole(f) for f in together], together)
 
 
-def _cited(texts: Sequence[str], findings: Sequence[Finding]) -> Iterator[Block]:
+def _cited_blocks(texts: Sequence[str], findings: Sequence[Finding]) -> Iterator[Block]:
     """Outside texts with the references they rest on. Code, which comes alone, has its reference in front, behind what
     announces it."""
     cites = [finding.id for finding in findings]
@@ -263,7 +270,7 @@ def _cited(texts: Sequence[str], findings: Sequence[Finding]) -> Iterator[Block]
         yield Block.paragraph(escaped(announced_by(findings[0].quotes)) or "Example", cites)
         yield Block(BlockKind.CODE, code_block(texts[0]))
     else:
-        yield Block.paragraph(" ".join(ended(escaped(text)) for text in texts), cites)
+        yield Block.paragraph(" ".join(with_end_mark(escaped(text)) for text in texts), cites)
 
 
 def _whole(finding: Finding) -> str:

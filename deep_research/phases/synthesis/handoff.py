@@ -40,18 +40,18 @@ class SynthesizerInput(EvidenceInput):
 
 
 class SynthesizerOutput(Record):
-    """A report in Markdown that refers to findings as ``[find-…]`` and to sources as ``[src-…]``. Numbers and
-    the list of references are put in by the phase. ``unknown`` counts references to what was never given; ``notes`` are
-    what a reader should know, ``unfollowed`` steers that an agent without a model could do nothing for; ``sent`` is what
-    a model was given of findings, contradictions and gaps. ``revised`` are the headings of the sections that are new in a
-    revision of the last report, None where the report was written from the beginning."""
+    """A report in Markdown that refers to findings as ``[find-…]`` and to sources as ``[src-…]``. Numbers and the list
+    of references are put in by the phase. ``unknown`` counts references to what was never given; ``notes`` are what a
+    reader should know, ``unfollowed`` steers that an agent without a model could do nothing for; ``context_usage`` is
+    what a model was given of findings, contradictions and gaps. ``revised`` are the headings of the sections that are
+    new in a revision of the last report, None where the report was written from the beginning."""
 
     report: str
     revised: tuple[str, ...] | None = None
     unknown: int = 0
     notes: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
-    sent: ContextUsage = ContextUsage()
+    context_usage: ContextUsage = ContextUsage()
 
 
 class JudgeScope(StrEnum):

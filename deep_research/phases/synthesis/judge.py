@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from deep_research.calls import off_loop
 from deep_research.errors import WorkError
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line, today_of
+from deep_research.phases.prompting import RULES, Aliases, Message, Room, ask_model, one_line, today_of
 from deep_research.report.citation_resolver import CitationResolver
 from deep_research.report.judging import key_of
 from deep_research.state import (
@@ -78,20 +78,20 @@ class Judge:
 
     model: LanguageModel
     state: DeepResearchState
-    cited: CitationResolver
+    resolver: CitationResolver
     work: int = 0
 
     async def judge(self, claims: Sequence[Claim]) -> tuple[dict[str, Judgement], tuple[PartJudgement, ...]]:
         """What the model says of `CLAIMS_AT_ONCE` claims at most, by their keys, and of the parts of the question. A
         claim that it could not be asked about has a judgement without a verdict."""
-        passages_of = await off_loop(self.work, lambda: [passages(claim, self.cited) for claim in claims])
+        passages_of = await off_loop(self.work, lambda: [passages(claim, self.resolver) for claim in claims])
         try:
-            answer, message = await asked(
+            answer, message = await ask_model(
                 self.model,
                 SYSTEM,
                 max(LEAST_OUTPUT, EACH_OUTPUT * len(claims)),
                 JudgedReport,
-                lambda room: _Request(claims, passages_of, self.state, self.cited, room),
+                lambda room: _Request(claims, passages_of, self.state, self.resolver, room),
                 size=sum(len(quote.quote) for each in passages_of for quote in each),
             )
         except WorkError as error:
@@ -129,7 +129,7 @@ class Judge:
         name = message.passages.id(words)
         if name is not None:
             return message.by_key[name]
-        return self.cited.locate(words[:LONGEST_PASSAGE], claim.finding_ids)
+        return self.resolver.locate(words[:LONGEST_PASSAGE], claim.finding_ids)
 
     def _parts(
         self, items: Iterable[JudgedPart], by_name: dict[str, Claim], message: _Request
@@ -149,7 +149,7 @@ class Judge:
 
 def passages(claim: Claim, cited: CitationResolver) -> list[Quote]:
     """What a judge sees beside a claim: the quotes that it cites, and what comes nearest in their sources."""
-    every = list(dict.fromkeys((*cited.quoted(claim.finding_ids), *claim.evidence)))
+    every = list(dict.fromkeys((*cited.quotes_of(claim.finding_ids), *claim.evidence)))
     chosen_passages = [
         quote for quote in every if not any(_is_within(quote, other) for other in every if other != quote)
     ]
@@ -187,7 +187,7 @@ class _Request(Message):
         self.material("parts", "\n".join((f"asked: {one_line(state.query)}", *parts)))
         names = self.passages.names
         claimed = [
-            f"{self.claims.names[claim.id]} {_shown(claim)} — "
+            f"{self.claims.names[claim.id]} {_claim_line(claim)} — "
             f"{', '.join(names[_key(q)] for q in quotes) or 'no passage was found'}"
             f"{_remarks(claim)}"
             for claim, quotes in zip(claims, shown, strict=True)
@@ -204,7 +204,7 @@ def _key(quote: Quote) -> str:
     return f"{quote.content_hash} {quote.source_id} {quote.start} {len(quote.quote)}"
 
 
-def _shown(claim: Claim) -> str:
+def _claim_line(claim: Claim) -> str:
     under = f"({one_line(claim.heading)}): " if claim.heading else ""
     return f"{under}{one_line(claim.text)}"
 
@@ -212,7 +212,7 @@ def _shown(claim: Claim) -> str:
 def _remarks(claim: Claim) -> str:
     remarks = [
         f"{reason.aspect} “{one_line(reason.claimed)}”"
-        + (f", the source has “{one_line(reason.found)}”" if reason.found else "")
+        + (f", the source has “{one_line(reason.in_source)}”" if reason.in_source else "")
         for reason in claim.reasons
         if reason.aspect not in _NO_REMARK
     ]

@@ -26,9 +26,9 @@ from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections,
 from deep_research.phases.synthesis.writer_material import (
     SYSTEM,
     WriterMaterial,
-    given,
     improvements,
     with_material,
+    writer_material,
 )
 from deep_research.text import unspaced
 
@@ -71,7 +71,7 @@ class LLMSynthesizer(ModelAgent):
         if not long:
             handoff = handoff.model_copy(update={"words": min(target_words, AT_ONCE)})
         room = await self._room(target_words, model, long)
-        material = await off_loop(handoff.items, given, handoff, room)
+        material = await off_loop(handoff.items, writer_material, handoff, room)
         try:
             result = await write(handoff, material, model)
         except (WindowError, ModelError) as error:
@@ -80,7 +80,7 @@ class LLMSynthesizer(ModelAgent):
             material_tokens = sum(room.counter.expected(each.text) for each in material.rounds)
             now = await self._room(target_words, model, long)  # its window may have turned out to be smaller
             smaller = replace(now, tokens=min(now.tokens, min(room.tokens, material_tokens) // 2))  # once
-            material = await off_loop(handoff.items, given, handoff, smaller)
+            material = await off_loop(handoff.items, writer_material, handoff, smaller)
             result = await write(handoff, material, model)
         report, message, headings, notices = result
         notes = (*message.notes(self.name), *notices)
@@ -96,7 +96,7 @@ class LLMSynthesizer(ModelAgent):
             report=await off_loop(len(report) // TEXT_UNIT_CHARS, with_notes, report, handoff, notes),
             unknown=material.names.unknown,
             notes=notes,
-            sent=message.sending,
+            context_usage=message.sending,
             revised=headings,
         )
 

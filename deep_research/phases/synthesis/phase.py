@@ -15,7 +15,7 @@ from deep_research.errors import WorkError
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
-from deep_research.phases.content_archiving import Original, sent
+from deep_research.phases.content_archiving import Original, usage_events
 from deep_research.phases.handoff import evidence_of, shared
 from deep_research.phases.quote_passages import around_quotes
 from deep_research.phases.steering_plan import unfollowed
@@ -30,7 +30,7 @@ from deep_research.phases.synthesis.handoff import (
     RepairOutput,
     SynthesizerInput,
 )
-from deep_research.phases.synthesis.repair import ClaimWork, marked
+from deep_research.phases.synthesis.repair import ClaimWork, with_marks
 from deep_research.phases.synthesis.revision import Version, better, carried_over, is_revisable, without_ours
 from deep_research.phases.synthesis.sections import keeping, longest_output, pieces_of
 from deep_research.provenance.secret_filter import PROMPT_UNIT_CHARS, SecretFilter
@@ -75,9 +75,9 @@ def validate_synthesis(state: DeepResearchState) -> ValidationResult:
     blocking += too_few_supported(state)
     counts = _counts(state)
     doubts = []
-    if counts is not None and counts.marked:
-        claims = "claim of the report is" if counts.marked == 1 else "claims of the report are"
-        doubts.append(f"{counts.marked} {claims} not borne out by the cited sources.")
+    if counts is not None and counts.marks:
+        claims = "claim of the report is" if counts.marks == 1 else "claims of the report are"
+        doubts.append(f"{counts.marks} {claims} not borne out by the cited sources.")
     return judged(blocking, doubts, min(10.0, len(report) / 500) * (counts.share if counts else 1.0))
 
 
@@ -138,15 +138,15 @@ class SynthesisPhase(Phase):
         work = ClaimWork(journal, repairs, problems, hidden, self._judging(models), self._judge)
         revised = draft.revised is not None
         draft, claims = await work.finished(draft)
-        report = await _written(journal.state, draft, claims)
+        report = await _report_event_off_loop(journal.state, draft, claims)
         compared: list[Event] = []
         if revised and state.report_draft:
             size = (len(state.report_draft) + len(report.draft)) // TEXT_UNIT_CHARS
             better, because = await off_loop(size, compare, journal.state, report)
-            compared.append(ReportCompared(kept=better, because=because))
+            compared.append(ReportCompared(replaces_earlier=better, because=because))
             if not better:
                 draft, claims = await work.finished(earlier_draft(journal.state))
-                report = await _written(journal.state, draft, claims)
+                report = await _report_event_off_loop(journal.state, draft, claims)
         untold_ = untold(journal.state.parts, report.verdicts)
         await journal.record(*compared, report, *noted(untold_, OF_REPORT))
 
@@ -173,7 +173,9 @@ class SynthesisPhase(Phase):
         events: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
             *unfollowed(answer.unfollowed),
-            *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
+            *await usage_events(
+                self.phase, answer.context_usage, partial(_originals, handoff), self.limits.archive
+            ),
         ]
         draft = Draft(text=text, writer=self.spec.name, unknown=answer.unknown, revised=answer.revised)
         return draft, events
@@ -186,8 +188,8 @@ class SynthesisPhase(Phase):
         draft, claims = await work.finished(earlier_draft(state))
         because = f"The report was not revised: {error.problem}"
         await journal.record(
-            ReportCompared(kept=False, because=(because,)),
-            await _written(journal.state, draft, claims),
+            ReportCompared(replaces_earlier=False, because=(because,)),
+            await _report_event_off_loop(journal.state, draft, claims),
             *noted((because,), OF_REPORT),
         )
 
@@ -199,7 +201,7 @@ class SynthesisPhase(Phase):
         last = without_ours(carried_over(state))
         if not is_revisable(last):
             return {}
-        failing = tuple(claim for claim in state.claims if claim.marked)
+        failing = tuple(claim for claim in state.claims if claim.is_marked)
         return {"draft": last, "failing": failing, "improving": state.refined == state.iteration}
 
     async def _repairs(
@@ -257,8 +259,10 @@ def confidential_of(state: DeepResearchState) -> SecretFilter:
     return SecretFilter(state.options.system_prompt or "", public_text)
 
 
-async def _written(state: DeepResearchState, draft: Draft, claims: Sequence[Claim]) -> ReportWritten:
-    return await off_loop(len(draft.text) // TEXT_UNIT_CHARS, written, state, draft, claims)
+async def _report_event_off_loop(
+    state: DeepResearchState, draft: Draft, claims: Sequence[Claim]
+) -> ReportWritten:
+    return await off_loop(len(draft.text) // TEXT_UNIT_CHARS, report_event, state, draft, claims)
 
 
 def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
@@ -302,11 +306,11 @@ def partial_report(state: DeepResearchState, text: str, writer: str) -> ReportWr
     checker = Checker(state, {}, partial=True)
     draft = Draft(text=withheld(plain(text), state), writer=writer, repairs=())
     failing = [claim for claim in checker.claims(draft.text, {}) if checker.fails(claim)]
-    draft = draft.model_copy(update={"text": marked(draft.text, failing)})
-    return written(state, draft, checker.claims(draft.text, {}), partial=True)
+    draft = draft.model_copy(update={"text": with_marks(draft.text, failing)})
+    return report_event(state, draft, checker.claims(draft.text, {}), partial=True)
 
 
-def written(
+def report_event(
     state: DeepResearchState, draft: Draft, claims: Sequence[Claim], *, partial: bool = False
 ) -> ReportWritten:
     """The event of a finished report."""
@@ -323,7 +327,7 @@ def written(
         for claim in claims
     )
     verdicts = part_answers(state, numbered)
-    given = RunFidelity.of(state.sent).content_allocation_metadata
+    given = RunFidelity.of(state.context_usage).content_allocation_metadata
     metadata = metadata.model_copy(
         update={
             "removed_references": metadata.removed_references + draft.unknown,

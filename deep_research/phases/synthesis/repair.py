@@ -18,9 +18,9 @@ from deep_research.patterns import regex
 from deep_research.phases.base import noted
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.judge import CLAIMS_AT_ONCE, Judge
-from deep_research.provenance.quotes import ended, readable
+from deep_research.provenance.quotes import readable, with_end_mark
 from deep_research.report.checking import Checker
-from deep_research.report.draft_claims import shown
+from deep_research.report.draft_claims import visible_text
 from deep_research.report.judging import known_judgements
 from deep_research.report.markup import escaped
 from deep_research.report.references import PARTLY, UNSUPPORTED, ids_in, marks_in, unmarked, without_marks
@@ -63,7 +63,7 @@ def repaired_by_code(draft: str, claims: Sequence[Claim], checker: Checker) -> t
     changes: dict[Span, str] = {}
     repairs: list[Repair] = []
     for claim in claims:
-        if claim.checked is ClaimVerdict.SUPPORTED or not checker.fails(claim):
+        if claim.code_verdict is ClaimVerdict.SUPPORTED or not checker.fails(claim):
             continue
         repair, words = _mended(claim, draft, checker, occurrences, alone=left[claim.heading] < 2)
         if repair is None:
@@ -85,7 +85,7 @@ def _mended(
     if bearing:
         stands = draft[claim.place.start : claim.place.end]
         repair = Repair(kind=RepairKind.CITED, before=claim.text, after=claim.text, reasons=claim.reasons)
-        return repair, _cited(without_marks(stands).strip(), bearing)
+        return repair, _with_reference(without_marks(stands).strip(), bearing)
     if claim.kind is ClaimKind.CELL:
         return None, ""
     for finding_id in (*claim.finding_ids, *others):
@@ -93,11 +93,11 @@ def _mended(
         words = readable(quote.quote) if quote else ""
         if words and unspaced.size(words) <= MAX_STAND_IN_WORDS:
             if not said[plainly(words)]:
-                after = ended(words)
+                after = with_end_mark(words)
                 repair = Repair(
                     kind=RepairKind.REWORDED, before=claim.text, after=after, reasons=claim.reasons
                 )
-                return repair, _cited(escaped(after), (finding_id,))
+                return repair, _with_reference(escaped(after), (finding_id,))
             if not alone:  # it would be said twice
                 return _removal(claim), ""
     cites = bool(claim.finding_ids) and not claim.inherited
@@ -118,7 +118,7 @@ def _removal(claim: Claim) -> Repair:
     return Repair(kind=RepairKind.REMOVED, before=claim.text, reasons=claim.reasons)
 
 
-def _cited(words: str, finding_ids: Iterable[str]) -> str:
+def _with_reference(words: str, finding_ids: Iterable[str]) -> str:
     return f"{words} [{', '.join(finding_ids)}]"
 
 
@@ -150,15 +150,15 @@ def _fitting(words: str | None) -> str | None:
     if not plain_line or len(plain_line) > LONGEST_REPAIR:
         return None
     ids = ", ".join(dict.fromkeys(i for match in marks_in(line) for i in ids_in(match.group())))
-    whole = ended(plain_line)
+    whole = with_end_mark(plain_line)
     return f"{whole[:-1]} [{ids}]{whole[-1]}" if ids else whole
 
 
-def marked(draft: str, claims: Iterable[Claim]) -> str:
+def with_marks(draft: str, claims: Iterable[Claim]) -> str:
     """The draft with a mark after each of these claims."""
     return _rewritten(
         draft,
-        {c.place: f"{draft[c.place.start : c.place.end]} {_mark(c)}" for c in claims if not c.marked},
+        {c.place: f"{draft[c.place.start : c.place.end]} {_mark(c)}" for c in claims if not c.is_marked},
     )
 
 
@@ -187,18 +187,18 @@ class ClaimWork:
     async def finished(self, draft: Draft) -> tuple[Draft, tuple[Claim, ...]]:
         """The draft with its claims repaired and marked, and these claims."""
         checker = Checker(self.journal.state, self._texts)
-        claims = await self._checked(draft.text, checker)
+        claims = await self._check(draft.text, checker)
         if draft.repairs is None:
-            draft = await self._repaired(draft, _new_in(draft, claims), checker)
-            claims = await self._checked(draft.text, checker)
+            draft = await self._repair(draft, _new_in(draft, claims), checker)
+            claims = await self._check(draft.text, checker)
         failing = [claim for claim in claims if checker.fails(claim)]
         if failing:
-            text = await off_loop(len(draft.text) // TEXT_UNIT_CHARS, marked, draft.text, failing)
+            text = await off_loop(len(draft.text) // TEXT_UNIT_CHARS, with_marks, draft.text, failing)
             draft = draft.model_copy(update={"text": text})
-            claims = await self._checked(draft.text, checker)
+            claims = await self._check(draft.text, checker)
         return draft, tuple(map(with_repair(draft.repairs or ()), claims))
 
-    async def _checked(self, text: str, checker: Checker) -> tuple[Claim, ...]:
+    async def _check(self, text: str, checker: Checker) -> tuple[Claim, ...]:
         """Its claims with their verdicts; those that the judge is to see are judged."""
         await self._load(await off_loop(self._work(text), checker.needed, text))
         size = self._work(text)
@@ -231,7 +231,7 @@ class ClaimWork:
             for each in hashes if len(hashes) > 1 else ():
                 await self._load((each,))
 
-    async def _repaired(self, draft: Draft, claims: Sequence[Claim], checker: Checker) -> Draft:
+    async def _repair(self, draft: Draft, claims: Sequence[Claim], checker: Checker) -> Draft:
         """By one request to the writer's model for all claims that fail; without one, by code. What a model made, and
         that it failed, is recorded; what code makes comes out the same."""
         failing = [claim for claim in claims if checker.fails(claim)]
@@ -271,7 +271,7 @@ def _new_in(draft: Draft, claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """Of a revision the claims of the sections that are new in it: the others were repaired before, and stay."""
     if draft.revised is None:
         return tuple(claims)
-    fresh = {shown(heading) for heading in draft.revised}
+    fresh = {visible_text(heading) for heading in draft.revised}
     return tuple(claim for claim in claims if claim.heading.partition(" > ")[0] in fresh)
 
 
@@ -308,6 +308,6 @@ def _to_judge(claims: Iterable[Claim], scope: JudgeScope) -> list[Claim]:
 def _is_doubtful(claim: Claim) -> bool:
     """Whether the verdict of code is one that people often do not share: partial, unsupported, or supported by several
     sentences together or not far above the least."""
-    if claim.checked is ClaimVerdict.SUPPORTED:
+    if claim.code_verdict is ClaimVerdict.SUPPORTED:
         return len(claim.evidence) > 1 or claim.score < MIN_SUPPORTED_SHARE + DOUBTFUL_MARGIN
-    return claim.checked is not ClaimVerdict.CONTRADICTED
+    return claim.code_verdict is not ClaimVerdict.CONTRADICTED

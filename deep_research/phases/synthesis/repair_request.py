@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report_cost import text_output
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, manner, one_line, opening
+from deep_research.phases.prompting import RULES, Aliases, Message, Room, ask_model, manner, one_line, opening
 from deep_research.phases.synthesis.handoff import FailedClaim, RepairedClaim, RepairInput, RepairOutput
 from deep_research.phases.synthesis.model_drafts import with_ids
 from deep_research.state import Aspect, Discrepancy, Finding
@@ -48,7 +48,7 @@ async def repair(handoff: RepairInput, model: LanguageModel, rules: ContentRules
     stays as it was."""
     handoff = handoff.model_copy(update={"claims": handoff.claims[:MOST_AT_ONCE]})
     output = text_output(WORDS * len(handoff.claims))
-    answer, message = await asked(
+    answer, message = await ask_model(
         model, SYSTEM, output, RewordedClaims, lambda room: _Asked(handoff, room), rules
     )
     replacements: dict[str, str] = {}
@@ -109,7 +109,7 @@ def _in_words(reason: Discrepancy) -> str:
     """One difference between a claim and the quotes: ``the quotes do not mention “weekly”``."""
     missing, other = _DIFFERENCES[reason.aspect]
     sentence = missing.format(claimed=reason.claimed)
-    return f"{sentence}{other.format(found=reason.found)}" if reason.found else sentence
+    return f"{sentence}{other.format(found=reason.in_source)}" if reason.in_source else sentence
 
 
 # What is said of a difference, and what is added where the quotes have something in that place.

@@ -114,20 +114,20 @@ def revised(
 
 def _is_usable(before: str, body: str, references: int) -> bool:
     """Whether new words can take the place of a section's."""
-    worse = is_cut(body) or (bool(_cited(before)) and not references)
+    worse = is_cut(body) or (bool(_cited_ids(before)) and not references)
     return not body or not (worse or plainly(body) == plainly(before))
 
 
 def _without_losses(old: Sequence[Section], changed: Mapping[int, str]) -> dict[int, str]:
     """The changes that leave all references in the draft, and bring no new ones, nor anything else that is new."""
     texts = [section.markdown for section in old]
-    cited_ids = _cited("".join(texts))
+    cited_ids = _cited_ids("".join(texts))
     plain = without_marks("".join(texts))
     figures, stems = numbers(plain), set(content_stems(plain))
     restored: dict[int, str] = {}
     for place, text in changed.items():
         trial = [*texts[:place], text, *texts[place + 1 :]]
-        if _cited("".join(trial)) == cited_ids and not _adds(without_marks(text), figures, stems):
+        if _cited_ids("".join(trial)) == cited_ids and not _adds(without_marks(text), figures, stems):
             texts, restored[place] = trial, text
     return restored
 
@@ -209,7 +209,7 @@ def _with_draft(handoff: SynthesizerInput, material: WriterMaterial, draft: str)
 
 def _unused(draft: str, material: WriterMaterial) -> list[str]:
     """The names of the findings that a draft does not cite."""
-    cited_ids = _cited(draft)
+    cited_ids = _cited_ids(draft)
     return [name for finding_id, name in material.names.names.items() if finding_id not in cited_ids]
 
 
@@ -231,7 +231,7 @@ def _remark(remark: Remark) -> str:
     return f"{remark.kind.value}: {where}{what}{one_line(remark.advice)}"
 
 
-def _cited(text: str) -> set[str]:
+def _cited_ids(text: str) -> set[str]:
     return {each for mark in marks_in(text) for each in ids_in(mark.group())}
 
 
@@ -263,11 +263,11 @@ class Version:
         verdicts: Iterable[PartVerdict],
         contradictions: Iterable[Contradiction],
     ) -> Version:
-        cited_ids = _cited(draft)
+        cited_ids = _cited_ids(draft)
         return cls(
             parts=sum(bool(verdict.claim_ids) for verdict in verdicts),
-            standing=sum(not c.marked and c.verdict in _STANDING for c in claims),
-            failing=sum(claim.marked for claim in claims),
+            standing=sum(not c.is_marked and c.verdict in _STANDING for c in claims),
+            failing=sum(claim.is_marked for claim in claims),
             conflicts=sum(len(cited_ids.intersection(c.finding_ids)) > 1 for c in contradictions),
             words=unspaced.size(draft),
             share=ClaimCounts.of(claims).share,
@@ -286,29 +286,29 @@ def better(
         return new.share >= least, (f"{shares}; {least:.0%} are asked for",)
     if new.parts != earlier.parts:
         return new.parts > earlier.parts, (
-            f"it tells of {_counted(new.parts, 'part')}, before {earlier.parts}",
+            f"it tells of {_count_of(new.parts, 'part')}, before {earlier.parts}",
         )
     more = new.failing - earlier.failing
     gained = new.standing - earlier.standing
     if more > 0 and gained < WORTH * more:
-        return False, (f"{_counted(new.failing, 'claim')} of it nothing carries, before {earlier.failing}",)
+        return False, (f"{_count_of(new.failing, 'claim')} of it nothing carries, before {earlier.failing}",)
     if more < 0 and -gained < -WORTH * more:
-        return True, (f"{_counted(new.failing, 'claim')} of it nothing carries, before {earlier.failing}",)
+        return True, (f"{_count_of(new.failing, 'claim')} of it nothing carries, before {earlier.failing}",)
     if new.conflicts != earlier.conflicts:
-        shows = f"it shows {_counted(new.conflicts, 'contradiction')}, before {earlier.conflicts}"
+        shows = f"it shows {_count_of(new.conflicts, 'contradiction')}, before {earlier.conflicts}"
         return new.conflicts > earlier.conflicts, (shows,)
     if _is_off(new.words, wanted) != _is_off(earlier.words, wanted):
         length = f"it has {new.words} words of the {wanted} wanted, before {earlier.words}"
         return not _is_off(new.words, wanted), (length,)
     if gained < 0 and new.words < earlier.words * TOO_SHORT:
         return False, (
-            f"it says less: {_counted(new.standing, 'claim')} that nothing speaks against, before {earlier.standing}",
+            f"it says less: {_count_of(new.standing, 'claim')} that nothing speaks against, before {earlier.standing}",
         )
     if gained < 0 and new.share < earlier.share:
         shares = f"{new.share:.0%} of its claims are supported, before {earlier.share:.0%}"
         return False, (shares,)
     return True, (
-        f"it has {_counted(new.standing, 'claim')} that nothing speaks against, before {earlier.standing}",
+        f"it has {_count_of(new.standing, 'claim')} that nothing speaks against, before {earlier.standing}",
     )
 
 
@@ -316,7 +316,7 @@ def _is_off(words: int, wanted: int) -> bool:
     return not TOO_SHORT * wanted <= words <= TOO_LONG * wanted
 
 
-def _counted(number: int, what: str) -> str:
+def _count_of(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 

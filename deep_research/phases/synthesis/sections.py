@@ -51,9 +51,9 @@ from deep_research.phases.synthesis.writer_material import (
     MATERIAL,
     STYLE,
     WriterMaterial,
+    add_findings,
     beside,
     contradicting,
-    found,
     improvements,
     with_material,
 )
@@ -269,7 +269,7 @@ async def _section(
         brief(message, handoff.research_brief)
         planned = [f"{each.heading}: {each.purpose}" if each.purpose else each.heading for each in shares]
         message.add(f"The report has these sections:\n{listed(planned)}")
-        found(
+        add_findings(
             share.part,
             message,
             "What was found for the section to be written",

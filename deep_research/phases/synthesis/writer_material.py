@@ -68,7 +68,7 @@ You write the report of a piece of research, or you revise it, as the end of the
 class WriterMaterial:
     """The findings that a model is given, by name, with their words, and what was found as it is told of them, in
     ``rounds``. ``room`` is what the message has, ``for_sources`` and ``for_passages`` the tokens of it for sources and
-    for what they have word for word; ``sent`` what of all findings there was room for, out of the ``available``
+    for what they have word for word; ``items`` what of all findings there was room for, out of the ``available``
     tokens."""
 
     findings: tuple[Finding, ...]
@@ -77,7 +77,7 @@ class WriterMaterial:
     room: Room
     rounds: tuple[RoundEvidence, ...] = ()
     lacks_sources: bool = False  # whether there was no room for all lines of sources
-    sent: tuple[SentItem, ...] = ()
+    items: tuple[SentItem, ...] = ()
     available: int = 0
     for_sources: int = 0
     for_passages: int = 0
@@ -85,12 +85,12 @@ class WriterMaterial:
     @property
     def left_out(self) -> int:
         """How many findings there was no room for."""
-        return sum(not item.current_tokens for item in self.sent)
+        return sum(not item.current_tokens for item in self.items)
 
     @property
     def shortened(self) -> int:
         """How many it was given in part."""
-        return sum(0 < item.current_tokens < item.original_tokens for item in self.sent)
+        return sum(0 < item.current_tokens < item.original_tokens for item in self.items)
 
     @property
     def words(self) -> str:
@@ -100,9 +100,9 @@ class WriterMaterial:
     def of(self, finding_ids: Iterable[str], handoff: SynthesizerInput) -> WriterMaterial:
         """The same for some of the findings alone, under the same names."""
         wanted_ids = set(finding_ids)
-        return self._told(tuple(f for f in self.findings if f.id in wanted_ids), handoff)
+        return self._with_findings(tuple(f for f in self.findings if f.id in wanted_ids), handoff)
 
-    def _told(self, findings: tuple[Finding, ...], handoff: SynthesizerInput) -> WriterMaterial:
+    def _with_findings(self, findings: tuple[Finding, ...], handoff: SynthesizerInput) -> WriterMaterial:
         evidence = EvidenceRounds(
             handoff,
             self.texts,
@@ -115,13 +115,13 @@ class WriterMaterial:
         return replace(self, findings=findings, rounds=rounds, lacks_sources=evidence.is_short)
 
 
-def given(handoff: SynthesizerInput, room: Room) -> WriterMaterial:
+def writer_material(handoff: SynthesizerInput, room: Room) -> WriterMaterial:
     """As many findings as there is room for, in an order that stays: of each as much as it matters."""
     around = with_material(handoff, WriterMaterial((), Aliases("F", ()), {}, room))
     names = source_names(handoff.sources)
     sources = {s.id: s for s in handoff.sources}
     most = int(room.tokens * OF_SOURCES)
-    lines = min(most, sum(map(around.count, names.told(handoff.findings))))
+    lines = min(most, sum(map(around.count, names.lines_of(handoff.findings))))
     about = [around.count(about_finding(f, names, sources)) + NAME_TOKENS for f in handoff.findings]
     left = max(0, room.tokens - around.size - lines - int(room.tokens * OF_BESIDE) - sum(about))
     contents = [
@@ -135,12 +135,12 @@ def given(handoff: SynthesizerInput, room: Room) -> WriterMaterial:
         Aliases("F", [f.id for f in fitting]),
         fitted.texts,
         room,
-        sent=fitted.items,
+        items=fitted.items,
         available=findings.available,
         for_sources=most,
-        for_passages=max(0, left - fitted.used),
+        for_passages=max(0, left - fitted.tokens),
     )
-    return material._told(fitting, handoff)
+    return material._with_findings(fitting, handoff)
 
 
 def with_material(handoff: SynthesizerInput, material: WriterMaterial, task: str = "") -> Message:
@@ -151,15 +151,15 @@ def with_material(handoff: SynthesizerInput, material: WriterMaterial, task: str
     brief(message, handoff.research_brief)
     add_evidence(message, material.rounds, searches=searches_by_round(handoff, message))
     message.add(task)
-    told(material, message)
-    message.sent += material.sent
+    add_finding_notes(material, message)
+    message.sent += material.items
     message.available += material.available
     beside(handoff, material, message)
     advice(message, handoff)
     return message
 
 
-def found(
+def add_findings(
     material: WriterMaterial,
     message: Message,
     what: str = "What was found",
@@ -167,10 +167,10 @@ def found(
 ) -> None:
     """The findings, and the sources that they come from, each round behind its ``searches``."""
     add_evidence(message, material.rounds, what, searches)
-    told(material, message)
+    add_finding_notes(material, message)
 
 
-def told(material: WriterMaterial, message: Message) -> None:
+def add_finding_notes(material: WriterMaterial, message: Message) -> None:
     """What changes of findings, and whether there was no room for all sources."""
     if material.lacks_sources:
         message.shortened["the sources"] = None

@@ -230,7 +230,7 @@ class LocalCorpus(SearchProvider):
                 linked=int(request.limit * LINKED_SHARE),
                 # Which of them are new enough is not known before they are ordered anew.
                 new=None if dense else request.limit,
-                known_paths=root.paths(request.known),
+                known_paths=root.paths(request.known_addresses),
             )
             for place, hit in enumerate(hits):
                 address = root.prefix + hit.path

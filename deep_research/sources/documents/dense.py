@@ -14,7 +14,7 @@ from typing import Any
 
 from deep_research.calls import contained
 from deep_research.errors import ConfigurationError, SearchError
-from deep_research.logs import told
+from deep_research.logs import describe_error
 from deep_research.sources.documents.hits import Hit
 from deep_research.state.identity import sha256_hex
 
@@ -57,7 +57,8 @@ class DenseStage:
                 query_vector, *new_vectors = self._embed([query, *new.values()])
         except Exception as error:
             raise SearchError(
-                f"The embedding model failed: {told(error)}", hint="Check dense_model, or remove it."
+                f"The embedding model failed: {describe_error(error)}",
+                hint="Check dense_model, or remove it.",
             ) from error
         if len(self._vectors) > MAX_REMEMBERED:
             self._vectors = {key: self._vectors[key] for key in keys if key in self._vectors}

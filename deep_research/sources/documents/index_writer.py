@@ -18,7 +18,7 @@ from deep_research.sources.documents.terms import Fields, fields, path_words
 from deep_research.sources.extract.document import Document
 from deep_research.text import unspaced
 from deep_research.text.language import ENGLISH, STEMMED, language_of
-from deep_research.text.names import OPENING_CHARS, borne
+from deep_research.text.names import OPENING_CHARS, names_of_document
 from deep_research.text.passages import TARGET_CHARS, passages
 from deep_research.text.plain import has_joiners
 
@@ -222,7 +222,7 @@ class IndexWriter:
         )
         self.connection.executemany(
             "DELETE FROM names WHERE name = ? AND document = ?",
-            [(name, document) for name in borne(title, text)],
+            [(name, document) for name in names_of_document(title, text)],
         )
         if why is None:
             day = date.fromisoformat(published) if published else None
@@ -284,7 +284,7 @@ class IndexWriter:
 
     def _name_one(self) -> None:
         number, title, opening = self._unnamed.popleft()
-        for name, surely in borne(title, opening).items():
+        for name, surely in names_of_document(title, opening).items():
             self._names.append((name, number, surely))
 
     def _in_thread(self, statement: str, values: tuple[int | str, ...] = ()) -> bool:

@@ -228,9 +228,9 @@ def _loaded_of(points: Iterable[EntryPoint]) -> tuple[list[Brought], tuple[str, 
             with contained():
                 loaded.append(_loaded(point))
         except Exception as error:
-            from deep_research.logs import told  # where all is well nobody needs it
+            from deep_research.logs import describe_error  # where all is well nobody needs it
 
-            why = f"cannot be loaded ({told(error)}); reinstall the package that brings it"
+            why = f"cannot be loaded ({describe_error(error)}); reinstall the package that brings it"
             broken.append(f"the reader '{point.name}' {why}")
     return loaded, tuple(broken)
 

@@ -43,7 +43,7 @@ class Extractor(Protocol[DocumentCo]):
 class WebPage(Generic[DocumentT]):
     """A page that was read. ``url`` is the address as it was asked for, ``final_url`` where it was found;
     ``fetched_at`` is when its server last said that this is the page; ``snapshot_hash`` is the sha256 (hex) of ``body``.
-    ``asked`` is False of a saved page that was used without asking."""
+    ``was_requested`` is False of a saved page that was used without asking."""
 
     url: str
     final_url: str
@@ -52,7 +52,7 @@ class WebPage(Generic[DocumentT]):
     body: bytes
     snapshot_hash: str
     document: DocumentT
-    asked: bool = True
+    was_requested: bool = True
 
 
 class WebPages(Generic[DocumentT]):
@@ -138,7 +138,7 @@ class WebPages(Generic[DocumentT]):
             body=page.body,
             snapshot_hash=snapshot_hash,
             document=document,
-            asked=was_requested,
+            was_requested=was_requested,
         )
 
     async def _page(self, journey: Journey) -> tuple[SavedPage, bool]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deep_research.errors import DeepResearchError, RemoteError, bounded_line
-from deep_research.logs import told
+from deep_research.logs import describe_error
 from deep_research.settings.mcp_servers import McpServer
 
 MAX_WORDS_CHARS = 200  # that are told of what a server says
@@ -46,7 +46,7 @@ def failure_of(
     code = getattr(error, "code", None)
     if isinstance(code, int) and code != CONNECTION_CLOSED:
         trouble = "transient" if code == INTERNAL_ERROR else "request"
-        return remote_error(name, f"it answered with an error: {told(error)}", trouble=trouble)
+        return remote_error(name, f"it answered with an error: {describe_error(error)}", trouble=trouble)
     if type(error).__name__ in _UNREACHED:
         return remote_error(
             name, "the server cannot be reached", hint="Is it running?", trouble="transient", unreached=True

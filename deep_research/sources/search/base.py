@@ -73,14 +73,14 @@ class SearchRequest:
     limit: int
     source_types: tuple[str, ...] = ()
     exclude: frozenset[str] = frozenset()
-    known: frozenset[str] = frozenset()
+    known_addresses: frozenset[str] = frozenset()
     filters: SearchFilters = SearchFilters()
 
     @property
     def width(self) -> int:
         """How many results to look for so that ``limit`` of them are new, if there are so many; twice the limit at
         most."""
-        return self.limit + min(len(self.known), self.limit)
+        return self.limit + min(len(self.known_addresses), self.limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from deep_research.calls import Calls
 from deep_research.errors import DeepResearchError, SearchError, StopResearch, bounded_line
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
-from deep_research.logs import get_log, masked, redact, told
+from deep_research.logs import describe_error, get_log, masked, redact
 from deep_research.models.characters import whole
 from deep_research.sources.search.base import (
     SearchProvider,
@@ -247,7 +247,7 @@ class Service:
         except TimeoutError as error:
             raise SearchError(f"{name} did not answer within {self.timeout:g} s.") from error
         except Exception as error:
-            raise SearchError(f"{name} failed: {told(error)}") from error
+            raise SearchError(f"{name} failed: {describe_error(error)}") from error
         if not isinstance(results, Sequence) or not all(
             isinstance(result, SearchResult) for result in results
         ):

@@ -153,7 +153,7 @@ async def a_refusal_is_told(bench: Bench) -> None:
             bench.server.fail(kind)
             outcome = await bench.send(streamed=streamed)
             assert outcome.answer.stop is StopReason.REFUSAL
-            assert outcome.answer.usage.known
+            assert outcome.answer.usage.is_known
 
 
 async def an_answer_that_was_cut_is_incomplete(bench: Bench) -> None:
@@ -164,7 +164,7 @@ async def an_answer_that_was_cut_is_incomplete(bench: Bench) -> None:
         outcome = await bench.send(streamed=True)
         assert outcome.answer.stop is StopReason.INCOMPLETE
         assert SAID.startswith(outcome.answer.text)
-        assert not outcome.answer.usage.known
+        assert not outcome.answer.usage.is_known
     assert outcome.answer.text
 
 

@@ -21,10 +21,10 @@ async def the_usage_is_what_was_charged(bench: Bench) -> None:
         charged = outcome.served[0].usage
         assert charged is not None
         usage = outcome.answer.usage
-        assert usage.known
+        assert usage.is_known
         assert (usage.input, usage.output) == (charged.input, charged.output)
         if bench.has(Ability.CACHE):
-            assert (usage.cached, usage.written) == (charged.cached, charged.written)
+            assert (usage.cache_read, usage.cache_write) == (charged.cached, charged.written)
         assert usage.reasoning == (charged.reasoning if bench.has(Ability.REASONING) else 0)
 
 
@@ -39,9 +39,9 @@ async def a_stable_beginning_is_read_from_the_cache(bench: Bench) -> None:
         for question in ("How many?", "When?")
     ]
     first, second = [(await bench.send(call)).answer.usage for call in calls]
-    assert first.cached == 0
-    assert second.cached >= len(_LONG) * 3 // 4
-    assert second.cached < second.input
+    assert first.cache_read == 0
+    assert second.cache_read >= len(_LONG) * 3 // 4
+    assert second.cache_read < second.input
 
 
 async def a_message_that_grows_is_read_from_the_cache_up_to_where_it_grew(bench: Bench) -> None:
@@ -52,7 +52,7 @@ async def a_message_that_grows_is_read_from_the_cache_up_to_where_it_grew(bench:
         cuts = tuple(sum(map(len, steps[:count])) for count in range(1, many + 1))
         message = Message(content=f"{text}What next, after {many}?", cuts=cuts)
         outcome = await bench.send(CALL.model_copy(update={"system": _LONG, "messages": (message,)}))
-        cached.append(outcome.answer.usage.cached)
+        cached.append(outcome.answer.usage.cache_read)
         assert str(outcome.served[0].body).count("ephemeral") <= 4
     assert cached[0] == 0
     assert cached[2] - cached[1] >= len(_LONG) * 3 // 4 // 4  # a token has four characters, about
@@ -70,7 +70,7 @@ async def usage_that_was_not_told_is_unknown(bench: Bench) -> None:
     bench.server.abilities = bench.server.abilities - {"usage"}
     for streamed in WAYS:
         outcome = await bench.send(streamed=streamed)
-        assert outcome.answer.usage == TokenUsage(known=False)
+        assert outcome.answer.usage == TokenUsage(is_known=False)
 
 
 async def what_is_charged_is_never_left_out_of_the_books(bench: Bench) -> None:
@@ -92,7 +92,7 @@ async def a_stream_that_breaks_says_what_the_prompt_cost(bench: Bench) -> None:
         assert charged is not None
         assert outcome.failure.data["maybe_billed"]
         assert outcome.usage.input == charged.input
-        assert not outcome.usage.known
+        assert not outcome.usage.is_known
 
 
 async def counted_is_what_is_charged(bench: Bench) -> None:
@@ -125,8 +125,8 @@ def _told_honestly(outcome: Outcome, kind: str) -> None:
     assert len(outcome.served) == 1, f"{len(outcome.served)} requests after {kind}"
     charged, usage = outcome.served[0].usage, outcome.usage
     if outcome.error is not None:
-        assert usage.known is not outcome.error.data["maybe_billed"], kind
-    if charged is not None and usage.known:
+        assert usage.is_known is not outcome.error.data["maybe_billed"], kind
+    if charged is not None and usage.is_known:
         assert (usage.input, usage.output) == (charged.input, charged.output), kind
-    if charged is None and usage.known:
+    if charged is None and usage.is_known:
         assert usage == TokenUsage(), kind

@@ -97,7 +97,7 @@ async def _in_time(bench: Bench, kind: str, **fault: Any) -> None:
             if not await _was_read(bench, question):
                 continue
             assert outcome.failure.data["maybe_billed"]
-            assert not outcome.usage.known
+            assert not outcome.usage.is_known
             lateness.append(missed)
             if missed < _GRACE_SECONDS:
                 break

@@ -60,7 +60,7 @@ async def every_status_has_its_verdict(bench: Bench) -> None:
             assert len(outcome.served) == 1
             if kind in _NEVER_CHARGED:
                 assert not error.data["maybe_billed"]
-                assert outcome.usage.known
+                assert outcome.usage.is_known
 
 
 async def a_status_tells_whatever_comes_with_it(bench: Bench) -> None:

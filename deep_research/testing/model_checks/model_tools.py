@@ -325,7 +325,7 @@ async def what_a_turn_took_is_counted(bench: Bench) -> None:
         before = len(bench.server.log)
         answer = await talk.turn()
         assert _token_counts(answer.usage) == _charged(bench.server.log[before:])
-        assert answer.usage.known
+        assert answer.usage.is_known
         talk.answer_calls()
 
 
@@ -346,7 +346,7 @@ async def what_was_said_before_is_read_from_the_cache(bench: Bench) -> None:
         took.append((await talk.turn()).usage)
         talk.answer_calls(lambda name, number=number: f"{name} {number}: " + "none. " * 60)  # type: ignore[misc]
     for before, after in pairwise(took[1:]):
-        assert after.cached >= before.input - 40  # all but what ended the prompt before
+        assert after.cache_read >= before.input - 40  # all but what ended the prompt before
 
 
 async def a_service_that_will_not_have_tools_is_asked_for_an_object(bench: Bench) -> None:

@@ -84,7 +84,7 @@ async def what_is_excluded_does_not_come(bench: Bench) -> None:
 async def what_is_known_may_come_again(bench: Bench) -> None:
     there = hits(3)
     bench.holds(there)
-    assert len((await bench.search(known=frozenset(hit.url for hit in there))).answer) == 3
+    assert len((await bench.search(known_addresses=frozenset(hit.url for hit in there))).answer) == 3
 
 
 async def every_result_is_well_formed(bench: Bench) -> None:

@@ -191,7 +191,7 @@ class DocumentStore(Store):
         return self._transact(partial(self._acquire, run_id, owner, over, None))
 
     def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
-        answered = set(self.answered())
+        answered = set(self.answered_runs())
         for row in claim_order(self.runs(), answered, self.now()):
             if row.run_id not in besides:
                 with suppress(RunBusyError, RunNotFoundError):  # another worker was faster, or it is deleted
@@ -334,7 +334,7 @@ class DocumentStore(Store):
     def pending_commands(self, run_id: str) -> list[Command]:
         return commands_of(self._database, run_id)
 
-    def answered(self) -> list[str]:
+    def answered_runs(self) -> list[str]:
         answers = self._database.find(Query("commands", (("kind", "==", CommandKind.ANSWER.value),)))
         ids = dict.fromkeys(each["run"] for each in answers)
         parked = {row.run_id for row in self.runs(filter=RunFilter(status=RunStatus.PARKED))}
@@ -384,8 +384,8 @@ class DocumentStore(Store):
                 watch.on_lost()
                 return
             for command in commands:
-                if command.id not in watch.seen:
-                    watch.seen.add(command.id)
+                if command.id not in watch.seen_ids:
+                    watch.seen_ids.add(command.id)
                     watch.on_command(command)
 
     def _renew(self, lane: Lane, transaction: Transaction) -> bool:

@@ -21,6 +21,6 @@ with DeepResearch(search=[down], store=store, max_iterations=1) as research:
 with DeepResearch(corpus=CORPUS, store=store, max_iterations=1) as research:
     research.resume(run_id, setup="new")
     status = research.status(run_id)
-    print(status.status, status.answered)
+    print(status.status, status.answer_coverage)
     for answer in status.answers:
         print(f"  {answer.state}: {answer.question}: {answer.text or answer.reason}")

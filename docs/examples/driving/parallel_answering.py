@@ -12,6 +12,6 @@ for at_once in (1, 4):
     with DeepResearch(corpus=CORPUS, store="memory", max_concurrent=at_once, max_iterations=1) as research:
         result = research.run(QUESTION)
         reports.append(result.report)
-        print(f"{at_once} at a time: {len(result.sources)} sources, {result.answered}")
+        print(f"{at_once} at a time: {len(result.sources)} sources, {result.answer_coverage}")
 
 print("the same report:", reports[0] == reports[1])

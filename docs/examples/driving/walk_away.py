@@ -17,7 +17,7 @@ with DeepResearch(corpus=CORPUS, store="memory") as research:
         time.sleep(0.1)
     result = handle.result(timeout=PATIENCE_SECONDS)
 
-print(result.status, result.answered)
+print(result.status, result.answer_coverage)
 for answer in result.answers:
     print(f"{answer.question}: {answer.text or answer.reason}")
 print(result.report)

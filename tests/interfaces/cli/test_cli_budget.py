@@ -78,7 +78,7 @@ def test_json_is_the_same_as_one_object(plain: Cli, cramped: Done) -> None:
         *("research_id", "query", "caps", "usage", "fidelity", "least_kept", "notices", "advice")
     }
     assert made["usage"]["models"][0]["model"] == "openai-compatible:m"
-    cached = [row["tokens"]["cached"] for row in made["usage"]["models"]]
+    cached = [row["tokens"]["cache_read"] for row in made["usage"]["models"]]
     assert 0 < sum(cached) == made["usage"]["cached_tokens"]
     first = made["least_kept"][0]
     assert first["title"].startswith("Towers of region")

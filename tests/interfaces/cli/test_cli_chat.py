@@ -57,7 +57,9 @@ def test_a_session_is_shown_listed_exported_and_deleted(talked, tmp_path):
     command("sessions", "export", "my towers", "--out", str(tmp_path / "s.json"), data=data)
     exported = json.loads((tmp_path / "s.json").read_text())
     assert exported["session_id"] == "my towers"
-    assert [turn["asked"] for turn in exported["turns"]] == [line for line in TALK.splitlines() if line]
+    assert [turn["user_message"] for turn in exported["turns"]] == [
+        line for line in TALK.splitlines() if line
+    ]
     command("chat", "--sample", "--session", "other", data=data, typed="Who built Bell Rock?")
     assert command("sessions", "delete", "other", data=data).stderr == "Deleted 1 run.\n"
     assert [

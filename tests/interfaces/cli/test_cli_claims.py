@@ -130,7 +130,7 @@ LINES = [
     (None, ""),
     (ClaimCounts(), ""),
     (ClaimCounts(supported=1), "1 of 1 claim supported"),
-    (ClaimCounts(supported=1, partial=2, marked=1), "1 of 3 claims supported, 1 marked"),
+    (ClaimCounts(supported=1, partial=2, marks=1), "1 of 3 claims supported, 1 marked"),
 ]
 
 
@@ -196,10 +196,10 @@ def test_whatever_a_claim_holds_stays_within_eighty_columns_and_does_not_act() -
         numbers=(1, 2),
         basis=ClaimBasis.RUN,
         verdict=ClaimVerdict.PARTIAL,
-        checked=ClaimVerdict.PARTIAL,
+        code_verdict=ClaimVerdict.PARTIAL,
         checker="c",
         reasons=(
-            Discrepancy(aspect=Aspect.NUMBER, claimed=HOSTILE, found=HOSTILE),
+            Discrepancy(aspect=Aspect.NUMBER, claimed=HOSTILE, in_source=HOSTILE),
             Discrepancy(aspect=Aspect.WORDS),
             Discrepancy(aspect=Aspect.LANGUAGE),
         ),

@@ -18,7 +18,15 @@ Cli = Callable[..., Done]
 FIELDS = ["research_id", "query", "user_id", "session_id", "status", "reason", "phase", "iteration"]
 FIELDS += ["created_at", "updated_at", "message", "waiting_for", "until", "pause_id", "parked_kind"]
 FIELDS += ["priority", "not_before", "seconds"]
-FIELDS += ["searches_done", "searches_planned", "sources", "findings", "tokens", "cost_usd", "answered"]
+FIELDS += [
+    "searches_done",
+    "searches_planned",
+    "sources",
+    "findings",
+    "tokens",
+    "cost_usd",
+    "answer_coverage",
+]
 DETAIL = [*FIELDS, "answers", "limits", "notices"]
 
 

@@ -101,7 +101,7 @@ def test_known_addresses_come_again_and_take_no_place(tmp_path: Path):
         (tmp_path / f"{n}.md").write_text(f"# Part {n}\n\nThe lamp of part {n} burns.\n", "utf-8")
     corpus = LocalCorpus(tmp_path, data_dir=tmp_path / "data")
     known = frozenset(["0.md", "1.md"])
-    found = asyncio.run(corpus.search(SearchRequest(query="lamp", limit=2, known=known)))
+    found = asyncio.run(corpus.search(SearchRequest(query="lamp", limit=2, known_addresses=known)))
     assert {r.address for r in found} == {"0.md", "1.md", "2.md", "3.md"}
     asyncio.run(corpus.aclose())
 

@@ -68,7 +68,12 @@ def test_a_page_is_read_with_all_that_is_known_of_it():
         reader = Reader(web)
         page = reader.read(f" {SITE}/a#part ")
         assert web.paths == ["/robots.txt", "/a"]
-    assert (page.url, page.final_url, page.fetched_at, page.asked) == (f"{SITE}/a", f"{SITE}/a", NOW, True)
+    assert (page.url, page.final_url, page.fetched_at, page.was_requested) == (
+        f"{SITE}/a",
+        f"{SITE}/a",
+        NOW,
+        True,
+    )
     assert (page.body, page.document) == (PAGE, Text(PAGE.decode()))
     assert page.snapshot_hash == hashlib.sha256(PAGE).hexdigest()
     assert page.headers["etag"] == '"1"'
@@ -212,7 +217,7 @@ def test_a_fresh_page_is_used_without_asking():
     with Web() as web:
         page = kept(web, Cache_Control="max-age=7200").read()
         assert not web.asked
-    assert (page.body, page.fetched_at, page.asked) == (PAGE, NOW, False)
+    assert (page.body, page.fetched_at, page.was_requested) == (PAGE, NOW, False)
 
 
 def test_a_stale_page_is_asked_for_on_condition_and_keeps_its_body():
@@ -221,7 +226,7 @@ def test_a_stale_page_is_asked_for_on_condition_and_keeps_its_body():
         web.pages["/"] = reply(status="304 Not Modified", Content_Length="", Cache_Control="max-age=90")
         page = reader.read()
         assert 'if-none-match: "1"' in web.asked[-1].lower()
-    assert (page.body, page.fetched_at, page.asked) == (PAGE, NOW + timedelta(hours=1), True)
+    assert (page.body, page.fetched_at, page.was_requested) == (PAGE, NOW + timedelta(hours=1), True)
     assert page.headers["cache-control"] == "max-age=90"
     assert page.headers["content-type"].startswith("text/html")
 

@@ -87,12 +87,12 @@ def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
 @dataclass(frozen=True, slots=True)
 class RemainingLimits:
     """What the next step may take: ``tokens`` and ``usd``, None: there is no bound, or none for a first step, of which
-    nobody knows what it will take. ``ended`` says why no step is taken, ``closing`` why the next one has to be the last,
-    by what the latest took; both are empty as a rule. ``tight`` is what is told where it has no room."""
+    nobody knows what it will take. ``end_reason`` says why no step is taken, ``closing`` why the next one has to be the
+    last, by what the latest took; both are empty as a rule. ``tight`` is what is told where it has no room."""
 
     tokens: int | None = None
     usd: float | None = None
-    ended: str = ""
+    end_reason: str = ""
     closing: str = ""
     tight: str = ""
 
@@ -119,7 +119,7 @@ def remaining_limits(
     """
     messages = sentences(limits)
     if len(steps) >= limits.steps:
-        return RemainingLimits(ended=messages["steps"])
+        return RemainingLimits(end_reason=messages["steps"])
     latest = steps[-1] if steps else TaskStep(number=0)
     # By name: the limit, what is used of it, what the latest step took, and what an answer takes at least.
     usage: dict[str, tuple[float | None, float, float, float]] = {
@@ -140,12 +140,12 @@ def remaining_limits(
     reason = next((messages[name] for name, much in rest.items() if much <= 0), "")
     closing = next((messages[name] for name, much in rest.items() if much < behind[name]), "")
     if not steps:
-        return RemainingLimits(ended=reason)
+        return RemainingLimits(end_reason=reason)
     tokens = rest.get("tokens")
     return RemainingLimits(
         tokens=None if tokens is None else int(tokens),
         usd=rest.get("usd"),
-        ended=reason,
+        end_reason=reason,
         closing=closing,
         tight=closing or next((messages[name] for name in ("tokens", "usd") if name in rest), ""),
     )

@@ -34,7 +34,7 @@ class Library:
             query=query,
             limit=limit,
             source_types=self.handoff.source_types if types is None else types,
-            known=self.handoff.known,
+            known_addresses=self.handoff.known_addresses,
             filters=self.handoff.filters,
         )
 
@@ -48,7 +48,7 @@ class Library:
         ``until`` is in the loop's time."""
         return await self._read(found, found.results, query, OneUse.of(self.fetching), until)
 
-    async def found(self, found: SearchOutcome, query: str) -> ToolResult:
+    async def result_of(self, found: SearchOutcome, query: str) -> ToolResult:
         """Results that have a text as sources, the others as links; where no pages are read, what is said of them is all
         there is."""
         unopened = self.reading.pages is None
@@ -85,7 +85,7 @@ class Library:
             notes=(*found.failures, *found.notes),
             private=tuple(dict.fromkeys(name for name, _ in found.private)),
             searches=1,
-            fetches=fetching.made,
+            fetches=fetching.attempts,
         )
 
 

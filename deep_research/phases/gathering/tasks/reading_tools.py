@@ -68,7 +68,7 @@ class LookUp(Tool):
             text = await view.text(source.id)
             if (start := _page_start(arguments.section, source)) is not None:
                 return ToolResult(
-                    shown=(Shown(source_id=source.id, span=Span(start=start, end=start + PART)),)
+                    excerpts=(Shown(source_id=source.id, span=Span(start=start, end=start + PART)),)
                 )
             near, likeness = await off_loop(
                 len(text) // TEXT_UNIT, _opened, arguments.section, source, text, arguments.source or ""
@@ -77,7 +77,7 @@ class LookUp(Tool):
                 return near
         match = await self._in_documents(arguments.section, source, view)
         if match is not None and (near is None or match[0].likeness >= Likeness.WORDS):
-            return await self._shown(arguments.section, *match)
+            return await self._result_of(arguments.section, *match)
         if near is not None:
             return near
         where = f" in {arguments.source}" if arguments.source else ""
@@ -105,9 +105,9 @@ class LookUp(Tool):
         )
         return match
 
-    async def _shown(self, reference: str, place: SectionPlace, result: SearchResult) -> ToolResult:
+    async def _result_of(self, reference: str, place: SectionPlace, result: SearchResult) -> ToolResult:
         outcome = SearchOutcome(results=(result,), private=((CORPUS, result.address),))
-        sources = await self._library.found(outcome, reference)
+        sources = await self._library.result_of(outcome, reference)
         lines = [
             _heading(place.sections, place.place, f"“{one_line(result.title)[:NAME_CHARS]}”", place.likeness)
         ]
@@ -195,7 +195,7 @@ class ReadMore(Tool):
         start = view.shown_to(source.id) if arguments.at is None else max(0, arguments.at)
         if start >= len(text):
             raise ToolError(f"{arguments.source} ends there.", hint=f"It has {len(text):,} characters.")
-        return ToolResult(shown=(Shown(source_id=source.id, span=Span(start=start, end=start + PART)),))
+        return ToolResult(excerpts=(Shown(source_id=source.id, span=Span(start=start, end=start + PART)),))
 
 
 def _opened(reference: str, source: Source, text: str, name: str) -> tuple[ToolResult | None, Likeness]:
@@ -208,7 +208,7 @@ def _opened(reference: str, source: Source, text: str, name: str) -> tuple[ToolR
     section = sections[place]
     span = Span(start=section.start, end=min(section.end, section.start + PART))
     heading = _heading(sections, place, name, likeness)
-    return ToolResult(text=heading, shown=(Shown(source_id=source.id, span=span),)), likeness
+    return ToolResult(text=heading, excerpts=(Shown(source_id=source.id, span=span),)), likeness
 
 
 def _heading(sections: Sequence[Section], place: int, where: str, likeness: Likeness) -> str:

@@ -50,11 +50,11 @@ class PastStep:
 
 @dataclass(slots=True)
 class TaskContext:
-    """A `TaskView`. ``named`` are the data sources of the task, ``sources`` those of the run by id; the names are given
-    in the order in which they came."""
+    """A `TaskView`. ``source_names`` are the data sources of the task, ``sources`` those of the run by id; the names
+    are given in the order in which they came."""
 
     question: str
-    named: Sequence[str]
+    source_names: Sequence[str]
     journal: Journal
     egress: Egress = field(default_factory=Egress)
     sources: dict[str, Source] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class TaskContext:
     @property
     def data_sources(self) -> tuple[str, ...]:
         """Those that may be searched by now."""
-        return self.egress.open_to(self.named)
+        return self.egress.open_to(self.source_names)
 
     def source(self, name: str) -> Source:
         source_id = Aliases("S", list(self._order)).id(name)
@@ -116,7 +116,7 @@ class TaskContext:
         """The name of each source by its id."""
         return Aliases("S", list(self._order)).names
 
-    def known(self, sources: Iterable[Source]) -> None:
+    def add_known(self, sources: Iterable[Source]) -> None:
         """Sources that the task has from before, an earlier attempt say."""
         for source in sources:
             self.sources[source.id] = source
@@ -125,7 +125,7 @@ class TaskContext:
     def take(self, sources: Sequence[Source], texts: Mapping[str, str], result: ToolResult) -> UseOutput:
         """What is shown of one use: its sources and links get their names, an address that has one keeps it. ``texts``
         are those of all that it shows."""
-        self.known(sources)
+        self.add_known(sources)
         for source_id, text in texts.items():
             self._hold(source_id, text)
         self.egress.note(result.private)
@@ -147,7 +147,7 @@ class TaskContext:
         lines += [
             self._excerpt(source, texts.get(source.id, ""), shown_to, result.excerpt) for source in sources
         ]
-        lines += [self._part(excerpt, texts, shown_to) for excerpt in result.shown]
+        lines += [self._part(excerpt, texts, shown_to) for excerpt in result.excerpts]
         lines += [
             f"L{name}: {_of_link(link)}"
             for link, place in zip(new_links, places, strict=True)
@@ -172,7 +172,7 @@ class TaskContext:
     async def replay(self, steps: Sequence[TaskStep], sources: Mapping[str, Source]) -> None:
         """Brings the desk to where it stood after ``steps``."""
         for step in steps:
-            self.known(sources[i] for i in step.source_ids if i in sources)
+            self.add_known(sources[i] for i in step.source_ids if i in sources)
             hashes = [use.result_hash for use in step.uses if use.result_hash]
             outputs = [UseOutput.model_validate_json(text) for text in await self.journal.texts(hashes)]
             turns = await self.journal.texts([step.turn_hash] if step.turn_hash else [])

@@ -62,11 +62,11 @@ async def _located(given: Sequence[Fact], desk: TaskContext) -> dict[int, tuple[
             except ToolError:  # it is in the store no more: what it said nobody can quote
                 continue
             source = desk.sources[source_id]
-            quotes |= await off_loop(len(text) // _UNIT_CHARS, _quoted, sought, text, source)
+            quotes |= await off_loop(len(text) // _UNIT_CHARS, _locate_quotes, sought, text, source)
     return quotes
 
 
-def _quoted(sought: Mapping[int, str], text: str, source: Source) -> dict[int, tuple[Quote, ...]]:
+def _locate_quotes(sought: Mapping[int, str], text: str, source: Source) -> dict[int, tuple[Quote, ...]]:
     """Those of the quotes that stand in a text."""
     finder = QuoteFinder({source.id: text})
     quotes = {}

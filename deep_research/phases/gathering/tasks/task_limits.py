@@ -45,4 +45,4 @@ def rest_of(most: int | None, used: int) -> int | None:
 def is_worked_on(stands: TaskState, state: DeepResearchState) -> bool:
     """One whose sub-query was dropped is worked on no more, unless it has something already."""
     superseded_ids = {s.id for s in state.sub_queries if s.status is SubQueryStatus.SUPERSEDED}
-    return not stands.settled and (stands.task.sub_query_id not in superseded_ids or bool(stands.steps))
+    return not stands.is_settled and (stands.task.sub_query_id not in superseded_ids or bool(stands.steps))

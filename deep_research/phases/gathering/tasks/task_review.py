@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.gathering.queries import wordings
 from deep_research.phases.handoff import Handoff
-from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, opening
+from deep_research.phases.prompting import RULES, Message, Room, ask_model, listed, manner, one_line, opening
 from deep_research.provenance.independence import voices
 from deep_research.provenance.sites import host_of
 from deep_research.retrieval.parsed_question import FORMAL, may_hold, parse_question
@@ -46,7 +46,7 @@ def nothing_found(task: TaskState, finding: TaskFinding) -> TaskReview | None:
     if finding.source_ids:
         return None
     searches = [
-        *task.asked,
+        *task.questions,
         task.task.question,
         *(str(use.arguments.get("query", "")) for step in task.steps for use in step.uses),
     ]
@@ -155,8 +155,8 @@ class ReviewAnswer(BaseModel):
 
 async def review(handoff: ReviewInput, model: LanguageModel) -> TaskReview:
     """Raises `WorkError` where the model gives no verdict."""
-    verdict, _ = await asked(
-        model, SYSTEM, MAX_OUTPUT_TOKENS, ReviewAnswer, lambda room: _told(handoff, room)
+    verdict, _ = await ask_model(
+        model, SYSTEM, MAX_OUTPUT_TOKENS, ReviewAnswer, lambda room: _message(handoff, room)
     )
     critique = one_line(verdict.critique)[:MAX_CRITIQUE_CHARS]
     question = one_line(verdict.follow_up_question or "")[:MAX_CRITIQUE_CHARS] or None
@@ -168,7 +168,7 @@ async def review(handoff: ReviewInput, model: LanguageModel) -> TaskReview:
     )
 
 
-def _told(handoff: ReviewInput, room: Room) -> Message:
+def _message(handoff: ReviewInput, room: Room) -> Message:
     message, task, finding = Message(room), handoff.task, handoff.finding
     opening(message, handoff)
     message.add(f"The task: {one_line(task.question)}")

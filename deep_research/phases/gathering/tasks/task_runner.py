@@ -99,9 +99,9 @@ class TaskRunner:
                 return
             rest = remaining_limits(self.task.limits, stands.steps, self.model.profile.price)
             if self.place.journal.state.searching_stopped:
-                rest = RemainingLimits(ended="Its owner wants nothing more searched.")
-            if rest.ended:
-                await self._finish(stands, TaskFinding(stopped=rest.ended))
+                rest = RemainingLimits(end_reason="Its owner wants nothing more searched.")
+            if rest.end_reason:
+                await self._finish(stands, TaskFinding(stopped=rest.end_reason))
                 return
             number = len(stands.steps) + 1
             began = asyncio.get_running_loop().time()
@@ -154,7 +154,7 @@ class TaskRunner:
         elif repeated:
             outcomes = [Used(use.tool, use.arguments, problem=REPEATED) for use in uses]
         else:
-            outcomes = await self._used(turn.calls[:MOST_AT_ONCE], stands)
+            outcomes = await self._run_calls(turn.calls[:MOST_AT_ONCE], stands)
             outcomes += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MOST_AT_ONCE:]]
         thinking = Used(THINK, {}, None if repeated else ToolResult(text=GO_ON), REPEATED * bool(repeated))
         await self._record(step, outcomes or [thinking], began, turn)
@@ -182,7 +182,7 @@ class TaskRunner:
             arguments = {}
         return ToolUse(tool=call.name, arguments=masked_value(arguments))
 
-    async def _used(self, calls: Sequence[ToolCall], stands: TaskState) -> list[Used]:
+    async def _run_calls(self, calls: Sequence[ToolCall], stands: TaskState) -> list[Used]:
         """The uses of one step, side by side; what has no room under the caps, or cannot be understood, is told."""
         ready: list[tuple[Used, Tool, BaseModel]] = []
         uses: list[Used] = []
@@ -214,7 +214,7 @@ class TaskRunner:
         own = tool.name not in BUILT_IN
         use.private = (tool.name,) if tool.private else ()
         asks_all = tool.name == "search" and getattr(arguments, "data_source", None) is None
-        left_out = self.desk.egress.left_out(self.desk.named) if asks_all else ""
+        left_out = self.desk.egress.left_out(self.desk.source_names) if asks_all else ""
         argument_text = " ".join(map(str, use.arguments.values()))
         self.place.journal.progress(Started(phase=PHASE, tool=tool.name, input=argument_text))
         try:
@@ -231,7 +231,7 @@ class TaskRunner:
         elif left_out:
             result = result.model_copy(update={"notes": (*result.notes, left_out)})
         strange = [
-            excerpt.source_id for excerpt in result.shown if excerpt.source_id not in self.desk.sources
+            excerpt.source_id for excerpt in result.excerpts if excerpt.source_id not in self.desk.sources
         ]
         if strange:
             use.problem = f"{tool.name} showed a source that this task does not have."
@@ -246,7 +246,7 @@ class TaskRunner:
     def _check_egress(self, tool: Tool, arguments: BaseModel) -> None:
         """Raises `ToolError` where a use could tell others what the task was shown."""
         desk = self.desk
-        desk.egress.check(tool, getattr(arguments, "data_source", None), desk.named)
+        desk.egress.check(tool, getattr(arguments, "data_source", None), desk.source_names)
         if tool.name == "fetch":
             name = str(getattr(arguments, "link", ""))
             desk.egress.follow(one_line(name)[:40], desk.link(name), desk.links)

@@ -92,7 +92,7 @@ class TaskScheduler:
             self.models,
             LLMTaskAgent(self.parts.rules),
             by_model=self.parts.by_model,
-            told={notice.message for notice in self.journal.state.notices},
+            notices={notice.message for notice in self.journal.state.notices},
         )
 
     async def run(self, pending: Sequence[SubQuery]) -> None:
@@ -120,8 +120,8 @@ class TaskScheduler:
 
         hashes = {name: of for task in self.journal.state.tasks for name, of in task.task.tool_hashes.items()}
         self._offer = await offer_of(self.parts.servers, self._tool_names(), hashes)
-        new = [note for note in self._offer.notes if note not in self._place.told]
-        self._place.told.update(new)
+        new = [note for note in self._offer.notes if note not in self._place.notices]
+        self._place.notices.update(new)
         if new:
             await self.journal.record(*(NoticeAdded(notice=Notice(name=TASK, message=note)) for note in new))
 
@@ -204,10 +204,10 @@ class TaskScheduler:
             await self._search(stands, desk, told)
             return
         search = partial(self._search_instead, task, desk, told)
-        told = told.model_copy(update={"known": frozenset()})
+        told = told.model_copy(update={"known_addresses": frozenset()})
         by_id = {source.id: source for source in state.sources}
         found_before = (i for finding in stands.earlier for i in finding.source_ids)
-        desk.known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
+        desk.add_known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
         await desk.replay(stands.steps, by_id)
         library = self._library(stands, told)
         served = self._offer.tools.values() if self._offer is not None else ()
@@ -315,7 +315,7 @@ class TaskScheduler:
         events: list[Event] = []
         for stands in tasks:
             if stands not in again:
-                events += settled(stands, by_id[stands.task.sub_query_id])
+                events += completion_events(stands, by_id[stands.task.sub_query_id])
         for place, stands in enumerate(again):
             events.append(TaskDispatched(task=_again(stands, limits_of(state, place, len(again)))))
         if events:
@@ -347,7 +347,7 @@ def _again(stands: TaskState, limits: TaskLimits) -> Task:
     )
 
 
-def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
+def completion_events(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     """The end of a task: its sub-query is searched, or could not be, and each shortfall is told."""
     outcome, review = stands.outcome, stands.review
     of = f"“{_short(stands.task.question)}”"

@@ -58,15 +58,15 @@ Ask = Callable[[GathererInput], Awaitable[QueryOutcome | BudgetError]]
 
 @dataclass(frozen=True, slots=True)
 class TaskEnvironment:
-    """What attempts at tasks of one run share. ``by_model``: a model works on them, where there is one for that; ``told``
-    are notes that the run has already."""
+    """What attempts at tasks of one run share. ``by_model``: a model works on them, where there is one for that;
+    ``notices`` are notes that the run has already."""
 
     journal: Journal
     limits: WorkLimits
     models: RunModels | None
     agent: LLMTaskAgent
     by_model: bool = True
-    told: set[str] = field(default_factory=set)
+    notices: set[str] = field(default_factory=set)
 
     @property
     def purse(self) -> BudgetScope:
@@ -117,7 +117,7 @@ async def record_step(
     ``end`` makes of it where the task ends with it; then the desk has it. ``handoff`` is that of a search whose known
     sources do not count, ``turn`` that of the model: kept where it is its service's own and holds no secret."""
     gain = _Gain(
-        place, task, desk, handoff, held={source.id: source for source in place.journal.state.sources}
+        place, task, desk, handoff, held_sources={source.id: source for source in place.journal.state.sources}
     )
     for use in uses:
         await gain.add(use)
@@ -133,8 +133,8 @@ async def record_step(
     stepped = TaskStepped(
         task_id=task.id, attempt=task.attempt, step=final_step, sources=tuple(gain.fresh.values())
     )
-    new = [note for note in dict.fromkeys(gain.notes) if note not in place.told]
-    place.told.update(new)
+    new = [note for note in dict.fromkeys(gain.notes) if note not in place.notices]
+    place.notices.update(new)
     notices: list[Event] = [NoticeAdded(notice=Notice(name="sources", message=note)) for note in new]
     notices += unread_notices(gain.unread, place.journal.state.options.budget.max_fetches)
     ends = [end(final_step)] if end is not None else []
@@ -148,14 +148,14 @@ def _may_be_saved(turn: Turn) -> bool:
 
 @dataclass(slots=True)
 class _Gain:
-    """The gain of one step, in a run that had the sources ``held`` before. ``fresh`` are the sources that are new to the
-    task, ``sources`` the ids of all that came, ``private`` the names of private tools that were used."""
+    """The gain of one step, in a run that had the sources ``held_sources`` before. ``fresh`` are the sources that are
+    new to the task, ``sources`` the ids of all that came, ``private`` the names of private tools that were used."""
 
     place: TaskEnvironment
     task: Task
     desk: TaskContext
     handoff: GathererInput | None
-    held: Mapping[str, Source]
+    held_sources: Mapping[str, Source]
     contents: list[Content] = field(default_factory=list)
     showings: list[UseOutput] = field(default_factory=list)
     uses: list[ToolUse] = field(default_factory=list)
@@ -170,7 +170,7 @@ class _Gain:
         result, whole = use.result, dict[str, str]()
         if result is not None:
             try:
-                whole = {s.source_id: await self.desk.read(s.source_id) for s in result.shown}
+                whole = {s.source_id: await self.desk.read(s.source_id) for s in result.excerpts}
             except ToolError as error:
                 use.problem, use.searches, use.fetches = str(error), result.searches, result.fetches
                 use.result = result = None
@@ -199,15 +199,15 @@ class _Gain:
             collected,
             result.sources,
             sub_query_id=self.task.sub_query_id,
-            known=known_handoff.known if known_handoff else frozenset(),
+            known=known_handoff.known_addresses if known_handoff else frozenset(),
             most_new=known_handoff.max_sources_per_query if known_handoff else None,
             most_bytes=self.place.limits.max_source_bytes,
             first_rank=len(self.desk.sources),
         )
-        reading = apart(reading, self.desk, self.held, by_model=known_handoff is None)
+        reading = apart(reading, self.desk, self.held_sources, by_model=known_handoff is None)
         self.fresh |= {s.id: s for s in reading.sources if s.id not in self.desk.sources}
         self.sources |= dict.fromkeys(source.id for source in reading.sources)
-        self.sources |= dict.fromkeys(excerpt.source_id for excerpt in result.shown)
+        self.sources |= dict.fromkeys(excerpt.source_id for excerpt in result.excerpts)
         notes = (*result.notes, *reading.notes)
         self.notes += notes
         self.unread += result.unread
@@ -323,7 +323,7 @@ class TaskSearch:
             use.problem = came.problem
             return use
         self._took(came.searches)
-        self.library.fetching.made += came.fetches
+        self.library.fetching.attempts += came.fetches
         if came.answer is None:
             use.problem, use.searches, use.fetches = came.error, came.searches, came.fetches
             return use
@@ -350,7 +350,7 @@ class TaskSearch:
         if refusal is not None:
             use.problem = refusal.problem
             return use
-        before = library.fetching.made
+        before = library.fetching.attempts
         try:
             query = outgoing(query, handoff.system_prompt, handoff.original_query)
             self._took(1)
@@ -360,7 +360,7 @@ class TaskSearch:
             use.result = await library.read(outcome, query, until)
         except DeepResearchError as error:
             use.problem, use.searches = error.problem, 1
-            use.fetches = library.fetching.made - before
+            use.fetches = library.fetching.attempts - before
         return use
 
     def _is_own(self, source: GatheredSource) -> bool:

@@ -80,7 +80,7 @@ class ToolResult(Record):
     text: str = ""
     sources: tuple[GatheredSource, ...] = ()
     links: tuple[Link, ...] = ()
-    shown: tuple[Shown, ...] = ()
+    excerpts: tuple[Shown, ...] = ()
     unread: tuple[Unread, ...] = ()
     notes: tuple[str, ...] = ()
     private: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ from deep_research.errors import (
     ToolError,
     bounded_line,
 )
-from deep_research.logs import cut, told
+from deep_research.logs import cut, describe_error
 from deep_research.models.characters import whole
 from deep_research.models.coercion import coerced
 from deep_research.models.tool_calls import ToolCall, ToolSpec
@@ -110,7 +110,7 @@ def _loaded(name: str, load: Any) -> Tool:
             return cast(Tool, load()())
     except Exception as error:
         raise ConfigurationError(
-            f"The tool '{name}' cannot be loaded: {told(error)}.",
+            f"The tool '{name}' cannot be loaded: {describe_error(error)}.",
             hint="Reinstall its package.",
         ) from error
 
@@ -174,7 +174,7 @@ class Toolbox:
             transient = error.data.get("trouble") in ("transient", "slow", "connect")
             raise ToolError(error.problem, hint=error.hint, transient=transient, asked=True) from error
         except Exception as error:
-            raise ToolError(f"{tool.name} failed: {told(error)}.", asked=True) from error
+            raise ToolError(f"{tool.name} failed: {describe_error(error)}.", asked=True) from error
         if not isinstance(result, ToolResult):
             raise ToolError(f"{tool.name} gave a {type(result).__name__} and no ToolResult.")
         return await off_loop(len(result.text) // TEXT_UNIT_CHARS, _bounded, result)

@@ -73,7 +73,7 @@ class Search(_LibraryTool):
         )
         count, first = len(outcome.results), limit * (page - 1)
         page_outcome = replace(outcome, results=outcome.results[first : first + limit])
-        result = await self._library.found(page_outcome, arguments.query)
+        result = await self._library.result_of(page_outcome, arguments.query)
         return result.model_copy(update={"text": _count_line(len(page_outcome.results), first, count, page)})
 
 
@@ -124,7 +124,7 @@ class Fetch(_LibraryTool):
             sources=tuple(sources),
             unread=tuple(unread),
             links=tuple(links),
-            fetches=fetching.made,
+            fetches=fetching.attempts,
         )
 
     async def _references(self, source: GatheredSource) -> tuple[Reference, ...]:
