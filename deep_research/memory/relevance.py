@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from deep_research.logs import cut
 from deep_research.memory.base import MemoryCursor
 from deep_research.memory.entry import MemoryEntry
-from deep_research.text.words import StemFinder, inverse_frequency, question_terms
+from deep_research.text.term_weights import inverse_frequency
+from deep_research.text.words import StemFinder, question_terms
 
 MAX_ASKED_CHARACTERS = 20_000  # of a text whose words are looked for
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import log
 
 from deep_research.retrieval.candidates import Candidate, Document
 from deep_research.retrieval.ranker import View
 from deep_research.retrieval.selection import ChosenPassage
 from deep_research.text import unspaced
 from deep_research.text.passages import BlockKind
+from deep_research.text.term_weights import bm25, inverse_frequency
 
 MIN_WORDS, MAX_WORDS = 40, 50  # of a window that is made of short sentences; a long one may be longer
 MIN_DOCUMENT_WORDS = 150  # of a document that is searched: a shorter one is a passage itself
 STEP_WORDS = 25  # between the beginnings of two windows
-SATURATION = 1.2  # BM25's k1
 
 
 def best_windows(view: View, limit: int) -> list[ChosenPassage]:
@@ -28,11 +27,9 @@ def best_windows(view: View, limit: int) -> list[ChosenPassage]:
     windows = [window for document in view.pool.documents for window in _windows(view, document)]
     counts = [_counts(view, window) for window in windows]
     holding = Counter(term for count in counts for term in count)
-    weights = {
-        term: max(0.0, log((len(windows) - held + 0.5) / (held + 0.5))) for term, held in holding.items()
-    }
+    weights = {term: inverse_frequency(len(windows), count) for term, count in holding.items()}
     for window, count in zip(windows, counts, strict=True):
-        window.score = sum(weights[t] * n * (SATURATION + 1) / (n + SATURATION) for t, n in count.items())
+        window.score = bm25(count, weights)
     best: list[ChosenPassage] = []
     for window in sorted(windows, key=lambda window: -window.score):
         if len(best) == limit or not window.score:

@@ -27,7 +27,8 @@ from deep_research.text import unspaced
 from deep_research.text.language import WORD
 from deep_research.text.names import BRACKETED
 from deep_research.text.passages import BlockKind
-from deep_research.text.words import AskedWords, inverse_frequency
+from deep_research.text.term_weights import inverse_frequency
+from deep_research.text.words import AskedWords
 
 MAX_TITLE = 100  # characters of a title by which other sources name one
 MAX_KEPT = 160  # candidates that are looked at closely

@@ -19,15 +19,9 @@ from deep_research.state import Span
 from deep_research.text import unspaced
 from deep_research.text.passages import BlockKind, Passage, blocks, passages
 from deep_research.text.plain import has_joiners, lowered, unjoined
-from deep_research.text.words import (
-    content_words,
-    coverage,
-    question_terms,
-    rarity,
-    stem,
-)
+from deep_research.text.term_weights import bm25, coverage, rarity
+from deep_research.text.words import content_words, question_terms, stem
 
-_K1 = 1.2
 MAX_PASSAGES = 5  # passages of a text that came without them
 _SCAN_CHARS = 65_536  # characters per turn: a longer search would hold up the other threads
 
@@ -139,15 +133,6 @@ def rarities(found: Sequence[PassageTerms], terms: Iterable[str]) -> dict[str, f
         holding.update(passage.terms.keys())
     total = max(len(found), 1)
     return {term: rarity(total, holding[term]) for term in terms}
-
-
-def bm25(terms: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """How much of the weight the terms of a passage have, repeated ones counting less and less."""
-    return sum(
-        weight * terms[term] * (_K1 + 1) / (terms[term] + _K1)
-        for term, weight in weights.items()
-        if term in terms
-    )
 
 
 def matching(query: str, text: str, title: str = "") -> tuple[tuple[Span, ...], float]:

@@ -15,7 +15,8 @@ from math import fsum, log
 from typing import NamedTuple
 
 from deep_research.text.passages import Block, BlockKind, blocks
-from deep_research.text.words import STOP_WORDS, WORD, Known, inverse_frequency, question_terms, stem
+from deep_research.text.term_weights import inverse_frequency
+from deep_research.text.words import STOP_WORDS, WORD, Known, question_terms, stem
 
 # What each part adds at most, against 1 for a sentence that has all words of the query.
 CENTRAL, EARLY, TELLING, LONG = 0.03, 0.15, 0.03, 0.03

@@ -1,10 +1,9 @@
-"""Words, stems and weights: the small change of all text work. Which asked terms a word speaks of: by its stem, as what
-it is short for, as the plural of a name, as a piece of an identifier, and in languages that write compounds in one word
-by what it begins or ends with. Pure."""
+"""Tokenising, stemming, and the terms of a question. A word matches a term by its stem, as its abbreviation, as the
+plural of a name, as a piece of an identifier or, in languages that write compounds in one word, by how it begins or
+ends. Pure."""
 
 from __future__ import annotations
 
-import math
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -209,34 +208,6 @@ def _question_terms(question: str) -> Mapping[str, float]:
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))
     return weights
-
-
-MIN_RARITY = 0.5
-
-
-def rarity(total: int, holding: int) -> float:
-    """The weight, from `MIN_RARITY` to 2, of a term that ``holding`` of ``total`` texts have; 2 if none has it.
-
-    The texts were found by searching for these very terms, so that what a question is about is in most of them:
-    without the floor its subject would count for nothing.
-    """
-    scale = inverse_frequency(total, holding) / inverse_frequency(total, 0)
-    return MIN_RARITY + (2.0 - MIN_RARITY) * scale
-
-
-def inverse_frequency(total: int, holding: int) -> float:
-    """The weight of a term that ``holding`` of ``total`` texts have; near 0 where all have it, so that it tells none of
-    them apart."""
-    return math.log(1.0 + (total - holding + 0.5) / (holding + 0.5))
-
-
-def coverage(wanted: Mapping[str, float], present: Iterable[str]) -> float:
-    """The share (0 to 1) of the wanted weight that is present."""
-    total = sum(wanted.values())
-    if not total:
-        return 0.0
-    held = set(present)
-    return sum(weight for term, weight in wanted.items() if term in held) / total
 
 
 MIN_COMPOUND_PART_CHARS = (

@@ -21,7 +21,8 @@ from deep_research.state.identity import contradiction_id
 from deep_research.text.language import ENGLISH
 from deep_research.text.passages import sentences
 from deep_research.text.statements import ComparedValue, StatementView, reader, sides
-from deep_research.text.words import rarity, words
+from deep_research.text.term_weights import rarity
+from deep_research.text.words import words
 from deep_research.verification.comparison import (
     Conflict,
     agreed_kinds,

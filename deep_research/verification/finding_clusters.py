@@ -14,17 +14,9 @@ from deep_research.provenance.near_duplicates import MAX_ALIKE, SimilarSets
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 from deep_research.text.rows import unlabelled
 from deep_research.text.statements import NAME
+from deep_research.text.term_weights import coverage, rarity
 from deep_research.text.units import UNIT_WORDS, Quantity, measured
-from deep_research.text.words import (
-    STOP_WORDS,
-    coverage,
-    denies,
-    question_terms,
-    rarity,
-    stem,
-    stems_of,
-    words,
-)
+from deep_research.text.words import STOP_WORDS, denies, question_terms, stem, stems_of, words
 
 SAME_OVERLAP_SHARE = 0.8
 GAP_COVERAGE_SHARE = 0.6

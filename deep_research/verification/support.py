@@ -23,8 +23,8 @@ from deep_research.text.passages import BlockKind, sentences
 from deep_research.text.plain import plainly
 from deep_research.text.rows import lower_labels
 from deep_research.text.statements import Kind, Reader, Statement, Token, reader
+from deep_research.text.term_weights import inverse_frequency
 from deep_research.text.units import measured
-from deep_research.text.words import inverse_frequency
 from deep_research.verification.discrepancies import ASPECTS, discrepancies
 from deep_research.verification.exchanges import exchanges
 from deep_research.verification.restatement import restatement

@@ -35,7 +35,8 @@ from deep_research.budget.tokens import Counter
 from deep_research.models.base import ModelCall
 from deep_research.retrieval.ranking import TermScanner
 from deep_research.testing.models import ScriptedProvider
-from deep_research.text.words import content_words, coverage, question_terms
+from deep_research.text.term_weights import coverage
+from deep_research.text.words import content_words, question_terms
 
 SAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
 SAMPLE_QUESTIONS = Path(__file__).parents[1] / "data" / "corpus_questions.toml"

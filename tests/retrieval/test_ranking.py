@@ -3,9 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.retrieval.ranking import TermScanner, bm25, rarities, scan
+from deep_research.retrieval.ranking import TermScanner, rarities, scan
 from deep_research.retrieval.salience import salience, sentences_of
 from deep_research.text.passages import sentences
+from deep_research.text.term_weights import bm25
 from deep_research.text.words import stem
 
 

@@ -11,12 +11,12 @@ from deep_research.retrieval.candidates import Pool, read_document
 from deep_research.retrieval.parsed_question import parse_question
 from deep_research.retrieval.ranker import View
 from deep_research.text.language import vocabulary
+from deep_research.text.term_weights import coverage
 from deep_research.text.words import (
     AskedWords,
     StemFinder,
     beginning,
     content_words,
-    coverage,
     distinct_words,
     filed_words,
     question_terms,

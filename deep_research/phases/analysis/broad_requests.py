@@ -33,15 +33,8 @@ from deep_research.state import ConfidenceLevel, Span
 from deep_research.text import unspaced
 from deep_research.text.passages import sentences
 from deep_research.text.sentences import ASKING_MARKS, CLOSING, END_MARKS, at_marks, has_capitals
-from deep_research.text.words import (
-    STOP_WORDS,
-    content_stems,
-    content_words,
-    inverse_frequency,
-    stem,
-    stems_of,
-    words,
-)
+from deep_research.text.term_weights import inverse_frequency
+from deep_research.text.words import STOP_WORDS, content_stems, content_words, stem, stems_of, words
 
 SOURCES = 100  # of those that belong, from which sentences are chosen
 BELONGS = 0.05  # how likely a source must at least be to belong

@@ -11,14 +11,8 @@ from deep_research.budget.shared_budget import BudgetScope
 from deep_research.errors import BudgetError, DeepResearchError, SearchError
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
 from deep_research.state.identity import normalised
-from deep_research.text.words import (
-    ASKING_WORDS,
-    StemFinder,
-    content_words,
-    coverage,
-    is_name_like,
-    question_terms,
-)
+from deep_research.text.term_weights import coverage
+from deep_research.text.words import ASKING_WORDS, StemFinder, content_words, is_name_like, question_terms
 
 ON_TOPIC = 0.34  # of the weight of a query's words, in one result at least
 SHORT = 4  # words of the shortest wording

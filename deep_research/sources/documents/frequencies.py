@@ -6,10 +6,10 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 
 from deep_research.sources.documents.terms import match_expression
 from deep_research.text.language import ENGLISH
+from deep_research.text.term_weights import inverse_frequency
 
 _COMMON_SHARE = 0.1
 _MIN_COMMON_PASSAGES = 1_000
@@ -31,7 +31,7 @@ class Statistics:
     def weights(self, terms: Iterable[str]) -> dict[str, float]:
         """What each distinct term tells: its inverse document frequency, most for one that no passage has."""
         counts = {term: min(self.frequencies.get(term, 0), self.total) for term in terms}
-        return {term: log(1 + (self.total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
+        return {term: inverse_frequency(self.total, count) for term, count in counts.items()}
 
     def __add__(self, other: Statistics) -> Statistics:
         terms = self.frequencies.keys() | other.frequencies.keys()

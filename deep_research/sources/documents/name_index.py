@@ -16,6 +16,7 @@ from deep_research.sources.documents.frequencies import Statistics, count, frequ
 from deep_research.state import Mention
 from deep_research.text.names import MAX_WORDS, key, runs, telling
 from deep_research.text.plain import unjoined
+from deep_research.text.term_weights import inverse_frequency
 from deep_research.text.words import STOP_WORDS, filed_words
 
 MAX_MENTIONS = 16
@@ -256,8 +257,7 @@ class IndexSnapshot:
         return {word: cache[word] for word in unique_words}
 
     def _rarity(self, frequency: int) -> float:
-        count = min(frequency, self.total)
-        return log(1 + (self.total - count + 0.5) / (count + 0.5)) / log(max(self.total, 2))
+        return inverse_frequency(self.total, min(frequency, self.total)) / log(max(self.total, 2))
 
     def _weight(self, rarest: int, name: str, bearers: int) -> float:
         """How telling a name is, 0 to 1: by its rarest word, or, for one of several words, by how few bear it."""

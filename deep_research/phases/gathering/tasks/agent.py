@@ -26,7 +26,8 @@ from deep_research.phases.prompting import (
     room_for,
 )
 from deep_research.state import DeepResearchState, SubQuery, Task, TaskLimits, TaskState, TaskStep
-from deep_research.text.words import StemFinder, coverage, question_terms
+from deep_research.text.term_weights import coverage
+from deep_research.text.words import StemFinder, question_terms
 
 MIN_COVERAGE = 0.2  # of the weight of a question's words, in a finding that is told
 MAX_KNOWN_FINDINGS = 8

@@ -17,7 +17,8 @@ from deep_research.errors import ToolError
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Link, Tool
 from deep_research.provenance.sites import host_of, site_of
 from deep_research.sources.search.combined_search import CORPUS, WEB
-from deep_research.text.words import StemFinder, coverage, question_terms
+from deep_research.text.term_weights import coverage
+from deep_research.text.words import StemFinder, question_terms
 
 MOST_OFFERED = 2  # links of one site that no search found, in one task
 SETTING = "task_public_after_private"
