@@ -13,20 +13,19 @@ import deep_research
 from deep_research.settings import Settings
 
 PRODUCT = Path(deep_research.__file__).parent
-PARTICIPLES = frozenset(
-    """answered asked begun borne checked chosen cited counted done drawn ended found given gone heard held joined kept
-    known lost made marked meant merged met named paid quoted ranked repaired said saved scored seen sent settled shown
-    spoken stated stored taken told tried used wanted wished written""".split()
-)
+WORDS = """answered asked begun borne checked chosen cited counted done drawn ended found given gone heard held joined
+    kept known lost made marked meant merged met named paid quoted ranked repaired said saved scored seen sent
+    settled shown spoken stated stored taken told tried used wanted wished written"""
+PARTICIPLES = frozenset(WORDS.split())
 CLAUSE = re.compile(r"(What|How|Which|Whether|Where|Who|When|Why)\b")
 UNIT = re.compile(
     r"MAX|MIN|SECONDS|MS|BYTES|CHARS|WORDS|TOKENS|LINES|COUNT|LIMIT|RATIO|SHARE|WEIGHT|_PER_|DAYS|HOURS|DEPTH|SIZE|VERSION"
 )
 ALLOWED = {
-    "variables that are bare participles": 673,
+    "variables that are bare participles": 671,
     "functions that are bare participles": 2,
-    "module docstrings that are clauses": 18,
-    "numeric constants without a unit": 276,
+    "module docstrings that are clauses": 17,
+    "numeric constants without a unit": 275,
 }
 # A handle is as a future of asyncio, whose `done` it has.
 PUBLIC_PARTICIPLES = {"ResearchHandle.done"}

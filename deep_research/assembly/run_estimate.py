@@ -15,8 +15,7 @@ from typing import Any
 from deep_research.assembly.content import content_rules
 from deep_research.assembly.engine_parts import CORPUS_AGE_SECONDS, Parts
 from deep_research.assembly.usual_requests import HIGH, LOW, UsualRequests, Work, tokens_of
-from deep_research.budget.estimate import Estimate, Range, RoleModel, estimate
-from deep_research.budget.report_cost import AT_ONCE, text_output
+from deep_research.budget.estimate import AT_ONCE, Estimate, Range, RoleModel, estimate, text_output
 from deep_research.budget.tokens import Counter
 from deep_research.errors import ConfigurationError, WorkError
 from deep_research.logs import describe_error, get_log

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from deep_research.budget.estimate import BYTES_A_TOKEN, Requests, RoleModel
-from deep_research.budget.report_cost import AT_ONCE
+from deep_research.budget.estimate import AT_ONCE, BYTES_A_TOKEN, Requests, RoleModel
 from deep_research.phases.analysis import findings_merge, triage
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.gathering.tasks import agent, task_review

@@ -1,4 +1,4 @@
-"""Estimate of a run's requests, tokens and dollars. Pure.
+"""Estimate of the requests, tokens and dollars of a run and of its report. Pure.
 
 The low end is one round with short answers and few findings, the high end a second round as well, a revision and full
 answers. Neither is a bound: an outage can take more, and a run that finds nothing takes less. What holds are the caps.
@@ -12,8 +12,9 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from deep_research.budget.window import answer_cap
 from deep_research.models.base import TokenUsage
-from deep_research.models.profiles import Price
+from deep_research.models.profiles import Price, Profile
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Record, Spent
 
 
@@ -254,3 +255,31 @@ def _iscapped(budget: Budget) -> bool:
 def _figure(amount: float) -> str:
     """Tokens as they are, dollars to a cent."""
     return f"{amount:,}" if isinstance(amount, int) else f"{amount:,.2f}"
+
+
+TOKENS_A_WORD = 3.3  # at most, of most languages, references included
+AT_ONCE = 1_500  # words of a report that is written in one go
+THOUGHTS = 2_000  # tokens that a model may think before it writes
+PASSAGES = 4_000  # tokens of what stands around quotes, in one message
+INPUT = 6_000  # tokens of the findings and instructions that a report is written from
+
+
+def text_output(words: int) -> int:
+    """Tokens that a text of so many words may have as output, thoughts included."""
+    return int(words * TOKENS_A_WORD) + THOUGHTS
+
+
+def report_output(words: int, profile: Profile) -> int:
+    """Tokens that a report written in one go may have as output."""
+    return answer_cap(text_output(words), profile)
+
+
+def report_cost(words: int, profile: Profile) -> Spent:
+    """What one request for a report takes at most, a long one made shorter; dollars are None where the price is
+    unknown."""
+    output = report_output(min(words, AT_ONCE), profile)
+    return Spent(
+        model_calls=1,
+        tokens=INPUT + output,
+        cost_usd=profile.price.most(INPUT, output) if profile.price else None,
+    )

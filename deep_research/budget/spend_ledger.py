@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from deep_research.budget.phase_allocation import Allowance
-from deep_research.errors import BudgetError, ConfigurationError
-from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, Spent
+from deep_research.errors import BudgetError, ConfigurationError, WorkError
+from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Limit, Reservation, Spent
+from deep_research.state.records import SHARED
 from deep_research.state.spending import BESIDE_AGENTS, ON_MODELS, by_cap, plus
 
 
@@ -168,4 +169,35 @@ def unpriced(model: str) -> ConfigurationError:
         f"max_usd needs the price of '{model}', which is unknown.",
         hint="Add the price to a model file (setting model_file), or remove max_usd.",
         model=model,
+    )
+
+
+def limit_of(error: WorkError) -> Limit | None:
+    """The cap that was reached, if it was one."""
+    if not isinstance(error, BudgetError) or "share" in error.data:
+        return None
+    name = str(error.data.get("cap", "budget"))
+    cap, used = error.data.get("limit"), error.data.get("used")
+    of = f" of {cap:,.10g}" if isinstance(cap, int | float) else ""
+    shared = bool(error.data.get("shared"))
+    which = "shared cap" if shared else "cap"
+    return Limit(
+        name=SHARED + name if shared else name,
+        message=f"The {which} {name}{of} was reached; the rest was done without a model.",
+        cap=cap,
+        usage=used,
+    )
+
+
+def share_of(error: WorkError) -> Limit | None:
+    """The share of a cap that a phase used up, if it was that, named by both: the cap is not reached, and the run goes
+    on."""
+    if not isinstance(error, BudgetError) or "share" not in error.data:
+        return None
+    cap, phase = error.data.get("cap"), error.data["share"]
+    return Limit(
+        name=f"{cap}:{phase}",
+        message=f"The {phase} used its share of {cap}; the rest of it was done without a model.",
+        cap=error.data.get("limit"),
+        usage=error.data.get("used"),
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from deep_research.budget.content_budget import Count
-from deep_research.budget.report_cost import PASSAGES
+from deep_research.budget.estimate import PASSAGES
 from deep_research.phases.evidence_lines import SourceNames, about_finding, source_names
 from deep_research.phases.handoff import EvidenceInput, QuotePassage
 from deep_research.phases.prompting import Message, listed, one_line

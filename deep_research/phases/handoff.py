@@ -9,10 +9,10 @@ from typing import Any, Self, TypeVar
 
 from pydantic import Field
 
-from deep_research.budget.priority import Weights
+from deep_research.budget.allocation import Weights
 from deep_research.logs import get_log
 from deep_research.provenance.secret_filter import askable
-from deep_research.retrieval.parsed_question import question_parts
+from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question, question_parts
 from deep_research.state import (
     Claim,
     Contradiction,
@@ -74,6 +74,11 @@ class Handoff(Record):
     def weights(self) -> Weights:
         """By what items of the run matter where not all of them fit."""
         return Weights(self.day, self.protected)
+
+    @property
+    def question(self) -> ParsedQuestion:
+        """The question as it is read: its terms, names, parts and expected answer."""
+        return parse_question(self.original_query)
 
     @property
     def common(self) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from enum import Enum
 from typing import Any
 
 from deep_research.budget.metered import ModelRoles, RunModels
-from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import SharedBudget
+from deep_research.budget.spend_ledger import limit_of, share_of
 from deep_research.calls import Calls, off_loop
 from deep_research.conversation.conversation import UNRESOLVED, Conversation
 from deep_research.conversation.user_memory import UserMemory

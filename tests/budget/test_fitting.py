@@ -7,16 +7,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deep_research.budget.allocation import SENTENCE, Item, ItemClass, Kept
-from deep_research.budget.content_budget import Content, ContentRules, fit
-from deep_research.budget.priority import (
+from deep_research.budget.allocation import (
     HALF_LIFE,
+    SENTENCE,
+    Item,
+    ItemClass,
+    Kept,
     Weights,
     priority,
     quality_score,
     recency_score,
     relevance_score,
 )
+from deep_research.budget.content_budget import Content, ContentRules, fit
 from deep_research.errors import WindowError
 from deep_research.state import ConfidenceLevel, Finding, SourceQuality
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from deep_research.budget.reasoning import Reasoning
-from deep_research.budget.window import Window
+from deep_research.budget.window import Reasoning, Window
 from deep_research.models.base import Effort, Message, ModelCall
 from deep_research.models.profiles import Profile
 from deep_research.settings import Settings, bounds

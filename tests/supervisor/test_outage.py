@@ -7,7 +7,7 @@ import pytest
 from prompt_reading import ReadingModel
 
 from deep_research import Budget, DeepResearch, RunStatus
-from deep_research.budget.refusals import limit_of, share_of
+from deep_research.budget.spend_ledger import limit_of, share_of
 from deep_research.errors import AgentError, BudgetError, WindowError
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.state import Limit

@@ -27,7 +27,7 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.steering_plan import gap_of, searched
 from deep_research.retrieval.multi_hop import Item, Trails, asked_terms, follow
-from deep_research.retrieval.parsed_question import ParsedQuestion, parse_question
+from deep_research.retrieval.parsed_question import ParsedQuestion
 from deep_research.retrieval.ranker import Ranker
 from deep_research.state import (
     AnswerStatus,
@@ -77,7 +77,7 @@ class ExtractiveAnalyzer:
     def _survey(self, handoff: SurveyInput, stop: threading.Event) -> SurveyOutput:
         """What all sources together say: their order and what to ask next, and of all their passages the best."""
         trails = _follow_sources(handoff)
-        if parse_question(handoff.original_query).is_broad:
+        if handoff.question.is_broad:
             steering_findings, left = steering_passages(
                 handoff.original_query, _steering(handoff), handoff.whole, self._ranker
             )
@@ -111,7 +111,7 @@ def analyze(
     handoff: AnalyzerInput, stop: threading.Event | None = None, ranker: Ranker | None = None
 ) -> AnalyzerOutput:
     """The findings of one batch. Pure, but that it gives up when ``stop`` is set."""
-    if parse_question(handoff.original_query).is_broad:
+    if handoff.question.is_broad:
         return AnalyzerOutput(findings=tuple(broad_findings(handoff, stop)))
     return AnalyzerOutput(
         findings=tuple(_choose_findings(handoff, handoff.sources, BATCH_WORDS, ranker, stop).findings)
@@ -181,7 +181,7 @@ def survey(
     the ``findings`` that it chose in place of those that stand, with its ``verdicts`` on the parts. Pure."""
     trails = trails or _follow_sources(handoff)
     all_findings = handoff.findings if findings is None else findings
-    inquiry = parse_question(handoff.original_query)
+    inquiry = handoff.question
     queries = _follow_ups(trails, handoff)
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
     broad = all_findings and (inquiry.is_broad or inquiry.subject)
@@ -204,9 +204,7 @@ def _follow_sources(handoff: SurveyInput) -> Trails:
     """How the sources of a run hang together."""
     look = handoff.first_look or FirstLook()
     return follow(
-        asked_terms(
-            parse_question(handoff.original_query), look.words, question_names(handoff.original_query, look)
-        ),
+        asked_terms(handoff.question, look.words, question_names(handoff.original_query, look)),
         _items(handoff.sources, handoff.sub_queries),
         naming=frozenset(s.index for s in handoff.sub_queries if s.iteration == 1 and s.index),
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),

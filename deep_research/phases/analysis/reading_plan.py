@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from deep_research.budget.allocation import Item, ItemClass, allocate_what_fits
+from deep_research.budget.allocation import Item, ItemClass, Weights, allocate_what_fits
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels, shorter
-from deep_research.budget.priority import Weights
 from deep_research.budget.tokens import Counter
 from deep_research.calls import off_loop
 from deep_research.phases.analysis.handoff import AnalyzerInput, DoubtInput, DoubtOutput, SourceRoom

@@ -83,7 +83,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks.append(Block.notice(notice))
     if selection and not sound:
         blocks.append(Block.notice(ALL_WITHDRAWN))
-    inquiry = parse_question(handoff.original_query)
+    inquiry = handoff.question
     finding_ids = {finding.id for finding in selection}
     differing = [c for c in handoff.contradictions if not finding_ids.isdisjoint(c.finding_ids)]
     if selection and (inquiry.is_topic or inquiry.subject):

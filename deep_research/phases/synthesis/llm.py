@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from deep_research.budget.report_cost import AT_ONCE, report_output
+from deep_research.budget.estimate import AT_ONCE, report_output
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.failures import is_too_long

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from deep_research.budget.estimate import INPUT
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
-from deep_research.budget.report_cost import INPUT
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import WorkError
 from deep_research.models.language_model import LanguageModel

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
-from deep_research.budget.report_cost import text_output
+from deep_research.budget.estimate import text_output
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, ask_model, manner, one_line, opening
 from deep_research.phases.synthesis.handoff import FailedClaim, RepairedClaim, RepairInput, RepairOutput

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deep_research.budget.report_cost import AT_ONCE, report_output
+from deep_research.budget.estimate import AT_ONCE, report_output
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.models.language_model import LanguageModel

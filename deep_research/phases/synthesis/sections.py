@@ -15,7 +15,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from deep_research.budget.report_cost import text_output
+from deep_research.budget.estimate import text_output
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import ContentMissingError
 from deep_research.logs import masked

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import Counted
+from deep_research.budget.spend_ledger import limit_of, share_of
 from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.logs import masked_value
 from deep_research.models.base import Message as Turn
