@@ -1,17 +1,31 @@
-"""Gates: what each phase is held to, and what happens when it falls short."""
+"""Phases of the machine, made of agents, and the gates that hold each to its result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Any
 
-from deep_research.errors import UnknownNameError
+from deep_research.errors import NoSearchProviderError, UnknownNameError
+from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis.phase import validate_analysis
+from deep_research.phases.base import Phase, WorkLimits
+from deep_research.phases.gathering import GatheringPhase
 from deep_research.phases.gathering.phase import validate_gathering
+from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.planning.phase import validate_planning
+from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.refinement.phase import validate_refinement
+from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
 from deep_research.phases.synthesis.phase import validate_synthesis
-from deep_research.state import DeepResearchPhase, DeepResearchState, SupervisorAction, ValidationResult
+from deep_research.state import (
+    PHASE_TO_AGENT,
+    AgentRole,
+    DeepResearchPhase,
+    DeepResearchState,
+    SupervisorAction,
+    ValidationResult,
+)
 
 Validator = Callable[[DeepResearchState], ValidationResult]
 
@@ -63,3 +77,52 @@ def verdict(validation: ValidationResult, policy: GatePolicy, *, retry_allowed: 
     if policy is not GatePolicy.ABORT and retry_allowed:
         return SupervisorAction.RETRY
     return SupervisorAction.ABORT
+
+
+Agents = Mapping[AgentRole, Any] | Mapping[AgentRole | str, Any] | Mapping[str, Any]
+Phases = dict[DeepResearchPhase, Phase]
+
+PHASE_TYPES: dict[DeepResearchPhase, Callable[..., Phase]] = {
+    DeepResearchPhase.PLANNING: PlanningPhase,
+    DeepResearchPhase.GATHERING: GatheringPhase,
+    DeepResearchPhase.ANALYSIS: AnalysisPhase,
+    DeepResearchPhase.SYNTHESIS: SynthesisPhase,
+    DeepResearchPhase.REFINEMENT: RefinementPhase,
+}
+EXTRACTIVE_AGENTS: dict[DeepResearchPhase, Callable[[], Any]] = {
+    DeepResearchPhase.PLANNING: ExtractivePlanner,
+    DeepResearchPhase.ANALYSIS: ExtractiveAnalyzer,
+    DeepResearchPhase.SYNTHESIS: ExtractiveSynthesizer,
+    DeepResearchPhase.REFINEMENT: ExtractiveRefiner,
+}
+
+
+def checked_agents(agents: Agents | None) -> dict[AgentRole, Any]:
+    """Agents by role. Raises `UnknownNameError`."""
+    by_role: dict[AgentRole, Any] = {}
+    roles = [role.value for role in AgentRole if role is not AgentRole.SUPERVISOR]
+    for role, agent in (agents or {}).items():
+        if role not in roles:
+            raise UnknownNameError.of("agent role", str(role), roles)
+        by_role[AgentRole(role)] = agent
+    return by_role
+
+
+def phases_of(agents: Agents, limits: WorkLimits) -> Phases:
+    """All five phases; a role that has no agent is done by the extractive one. Raises as `checked_agents`, and
+    `NoSearchProviderError` without a gatherer: nothing else could search."""
+    by_role = checked_agents(agents)
+    if AgentRole.GATHERER not in by_role:
+        raise NoSearchProviderError(
+            "There is nothing to search: no gatherer was handed over.",
+            hint="For example: agents={'gatherer': SearchGatherer([provider])}, of deep_research.phases.gathering.",
+        )
+    return {
+        phase: phase_type(by_role.get(PHASE_TO_AGENT[phase]) or EXTRACTIVE_AGENTS[phase](), limits=limits)
+        for phase, phase_type in PHASE_TYPES.items()
+    }
+
+
+def extractive_phases(limits: WorkLimits) -> Phases:
+    """What does the rest of a phase whose own agent cannot."""
+    return {phase: PHASE_TYPES[phase](agent(), limits=limits) for phase, agent in EXTRACTIVE_AGENTS.items()}

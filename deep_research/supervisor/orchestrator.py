@@ -77,7 +77,6 @@ from deep_research.state.records import EVIDENCE, GATE
 from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, termination
-from deep_research.supervisor.cap_extension import asking
 from deep_research.supervisor.clarifying import ask_about_question
 from deep_research.supervisor.decisions import (
     is_extractive,
@@ -86,8 +85,7 @@ from deep_research.supervisor.decisions import (
     phase_journal,
     with_options,
 )
-from deep_research.supervisor.depth import USUAL, depth_of, falls_short
-from deep_research.supervisor.gates import VALIDATORS, Gates, policies
+from deep_research.supervisor.gates import VALIDATORS, Agents, Gates, extractive_phases, phases_of, policies
 from deep_research.supervisor.hooks import (
     ANSWERS,
     Park,
@@ -98,10 +96,18 @@ from deep_research.supervisor.hooks import (
     bounded,
     overridden,
 )
-from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, is_settled, worth_refining
+from deep_research.supervisor.iteration import (
+    USUAL,
+    cannot_iterate,
+    decide,
+    depth_of,
+    falls_short,
+    follow_ups,
+    is_settled,
+    worth_refining,
+)
 from deep_research.supervisor.lead import LeadAgent
 from deep_research.supervisor.opening import Stopwatch, journal_of
-from deep_research.supervisor.phase_choice import Agents, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval
 from deep_research.supervisor.reflection import Thinking, reflection_prompt
 from deep_research.supervisor.review import (
@@ -115,7 +121,7 @@ from deep_research.supervisor.review import (
     request_events,
 )
 from deep_research.supervisor.review import situation as situation_of
-from deep_research.supervisor.termination import FailureAction, failure_action, is_spent, parking_for
+from deep_research.supervisor.termination import FailureAction, asking, failure_action, is_spent, parking_for
 
 NOT_NOW = "After synthesis and refinement a phase is done again, or the run ended, by the gate's hook."
 log = get_log("supervisor")

@@ -77,13 +77,13 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
 
 
 NOT_FIT = {
-    "an answer of the wrong type": (("answer", "parked", "in summer"), 2, "no answer"),
-    "an answer of the wrong type, left": (("answer", "parked", '"1811"', "--no-run"), 2, "no answer"),
-    "an answer of the wrong type on resuming": (("resume", "parked", "--answer", "[1811]"), 2, "no answer"),
-    "an answer of 1 MB": (("answer", "parked", MEGABYTE), 2, "no answer"),
-    "an answer with NUL": (("answer", "parked", "18\x0011"), 2, "no answer"),
-    "an answer that is half a character": (("answer", "parked", "\udc80"), 2, "no answer"),
-    "an answer of the wrong type where it was cancelled": (("answer", "cancelled", "x"), 2, "no answer"),
+    "an answer of the wrong type": (("answer", "parked", "in summer"), 2, "answer is invalid"),
+    "an answer of the wrong type, left": (("answer", "parked", '"1811"', "--no-run"), 2, "answer is invalid"),
+    "an answer of the wrong type on resuming": (("resume", "parked", "--answer", "[1811]"), 2, "answer is invalid"),
+    "an answer of 1 MB": (("answer", "parked", MEGABYTE), 2, "answer is invalid"),
+    "an answer with NUL": (("answer", "parked", "18\x0011"), 2, "answer is invalid"),
+    "an answer that is half a character": (("answer", "parked", "\udc80"), 2, "answer is invalid"),
+    "an answer of the wrong type where it was cancelled": (("answer", "cancelled", "x"), 2, "answer is invalid"),
     "an answer to no question": (("answer", "aborted", "1811"), 2, "waits for no answer"),
     "an answer to no question on resuming": (
         ("resume", "aborted", "--answer", "1811"),
@@ -98,7 +98,7 @@ NOT_FIT = {
     "a steer of nothing": (("steer", "parked", "  "), 2, "guidance is empty"),
     "a steer to a completed run": (("steer", "completed", "Mind the lens."), 2, "completed"),
     "a steer to drop what is not there": (("steer", "parked", "--drop", "subq-no"), 2, "no sub-query"),
-    "a steer since no day": (("steer", "parked", "--since", "tomorrow"), 2, "no day"),
+    "a steer since no day": (("steer", "parked", "--since", "tomorrow"), 2, "is not a day"),
     "a pause after the end": (("pause", "completed"), 2, "nothing to pause"),
     "more money where none was wanted": (
         ("resume", "completed", "--max-searches", "9"),

@@ -84,7 +84,7 @@ def test_a_run_that_asks_for_dollars_tells_what_it_would_take_and_that_is_enough
         (waiting,) = research.waiting()
         about = waiting.about
         assert (waiting.kind, about["name"], about["cap"]) == (ParkedKind.BUDGET, "max_usd", cap)
-        assert about["used"] == about["done"]["cost_usd"] == parked.usage.cost_usd
+        assert about["usage"] == about["done"]["cost_usd"] == parked.usage.cost_usd
         assert about["done"]["model_calls"] == len(model.calls)
         assert about["estimate"] > cap
         done = research.answer(parked.research_id, {"max_usd": about["estimate"]})
@@ -127,7 +127,7 @@ def test_a_run_that_asks_for_pages_tells_which_and_reads_no_page_twice(prices, s
         (waiting,) = research.waiting()
         about, searches = waiting.about, len(search.requests)
         assert (waiting.kind, about["name"], about["cap"]) == (ParkedKind.BUDGET, "max_fetches", cap)
-        assert about["used"] == parked.usage.fetches == cap
+        assert about["usage"] == parked.usage.fetches == cap
         assert len(about["left"]["pages"]) == 4 - cap
         assert about["estimate"] == 4
         given = {"enough": {"max_fetches": 4}, "one more": {"max_fetches": cap + 1}}.get(answer, "report")

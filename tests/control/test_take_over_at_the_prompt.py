@@ -131,7 +131,7 @@ def test_a_live_owner_lets_go_at_its_next_unit_and_nothing_is_searched_twice(pro
     assert out.startswith("#")
     code, out, err = ended(owner)
     assert (code, out) == (1, "")
-    assert "no longer ours: another process requested it" in one_line(err)
+    assert "no longer ours: another process continues it" in one_line(err)
     assert set(prompts.searches().values()) == {1}
     assert prompts.store.pending_commands(run_id) == []
     names = prompts.names(run_id)

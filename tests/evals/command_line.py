@@ -15,8 +15,7 @@ from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.main import exit_code
 from deep_research.interfaces.cli.options import COMMON, Command, Option, parser
-from deep_research.interfaces.cli.session import Interrupted, engine_arguments
-from deep_research.interfaces.cli.signals import Signals
+from deep_research.interfaces.cli.session import Interrupted, Signals, engine_arguments
 from deep_research.logs import configure
 from deep_research.presentation import phrases
 from deep_research.settings import Settings, load_settings

@@ -222,7 +222,7 @@ def _with_notices(value: dict[str, Any]) -> dict[str, Any]:
 
     def notice(told: dict[str, Any]) -> dict[str, Any]:
         """``used`` was how often it came up; of pages the number of those ``skipped``."""
-        count = 1 if told["name"] == "pages" else int(told["used"] or 1)
+        count = 1 if told["name"] == "pages" else int(told["usage"] or 1)
         return {"name": told["name"], "message": told["message"], "skipped": told["skipped"], "count": count}
 
     match value:

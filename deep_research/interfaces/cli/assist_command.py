@@ -28,8 +28,7 @@ from deep_research.capabilities.document_files import FORMATS
 from deep_research.capabilities.research_contract import RESEARCH, ResearchData
 from deep_research.errors import CapabilityError, StoreError, UnknownNameError, UsageError
 from deep_research.interfaces.cli.console import Exit
-from deep_research.interfaces.cli.input_lines import InputLines
-from deep_research.interfaces.cli.plan_editor import at_a_terminal
+from deep_research.interfaces.cli.plan_editor import InputLines, at_a_terminal
 from deep_research.interfaces.cli.session import Session, command_line
 from deep_research.interfaces.cli.text import table
 from deep_research.models.language_model import LanguageModel

@@ -8,19 +8,19 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from deep_research.interfaces.cli import pack_command, sessions_command, show, verb_commands
+from deep_research.interfaces.cli import sessions_command, show, verb_commands
 from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.output_file import check_output
 from deep_research.interfaces.cli.session import (
     Interrupted,
     Look,
     Session,
+    Signals,
     engine_arguments,
     folder_file_line,
     settings_in_force,
     without_store,
 )
-from deep_research.interfaces.cli.signals import Signals
 
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
@@ -36,8 +36,8 @@ STORE_COMMANDS: dict[str, Callable[[Look], Awaitable[int]]] = {
     "sessions": sessions_command.sessions,
     "events": verb_commands.events,
     "show": show.show,
-    "verify": pack_command.verify,
-    "replay": pack_command.replay,
+    "verify": verb_commands.verify,
+    "replay": verb_commands.replay,
 }
 
 
@@ -53,7 +53,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         if without_store(args, console, settings):
             return Exit.COMPLETED
         return _run_with_signals(lambda: _look(args, console, settings))
-    from deep_research.interfaces.cli import chat_command, queue_command, run_command, server_command
+    from deep_research.interfaces.cli import run_command, server_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
@@ -76,9 +76,9 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     works = {
         "wake": verb_commands.perform,
         "run": run_command.run,
-        "chat": chat_command.chat,
-        "submit": queue_command.submit,
-        "worker": queue_command.work,
+        "chat": sessions_command.chat,
+        "submit": verb_commands.submit,
+        "worker": verb_commands.work,
         "resume": run_command.resume,
         "answer": run_command.answer,
         "events": verb_commands.follow,

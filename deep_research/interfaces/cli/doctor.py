@@ -28,12 +28,12 @@ from deep_research.interfaces.cli.doctor_checks import (
     OK,
     Check,
     archive,
+    mcp_servers,
     models,
     requests,
     search,
     tokens,
 )
-from deep_research.interfaces.cli.mcp_checks import mcp_servers
 from deep_research.interfaces.cli.session import folder_file_line, setting_arguments
 from deep_research.logs import describe_error, get_log, redact, redact_value
 from deep_research.presentation import phrases

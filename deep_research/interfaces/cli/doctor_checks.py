@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from deep_research.models.profiles import Profile
     from deep_research.sources.search.policy import Service
     from deep_research.sources.search.service_choice import ServiceChoice
+from typing import TYPE_CHECKING
+
+from deep_research.errors import ConfigurationError, RemoteError
+
+if TYPE_CHECKING:
+    from deep_research.sources.mcp import McpConnection
+
 
 OK, NOTE, BROKEN = "ok", "note", "broken"
 MIN_CONTENT_SHARE = 0.25  # of a window; what is left of it for content below that is a note
@@ -314,3 +321,45 @@ def _can_be_written(folder: Path) -> bool:
     """Whether the folder, or the nearest above it that exists, is one that can be written."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def mcp_servers(settings: Settings, *, probe: bool) -> Iterator[Check]:
+    """One line for each server; ``probe`` starts or asks it, and tells which of its tools may be called."""
+    if settings.local_only:
+        return
+    from deep_research.assembly.mcp_choice import McpConnections
+
+    connections = McpConnections(settings.mcp_servers)
+    for name, server in settings.mcp_servers.items():
+        try:
+            connection = connections.connection(name)
+        except ConfigurationError as error:
+            yield Check(f"mcp:{name}", BROKEN, str(error))
+            continue
+        if not server.callable_tools:
+            yield Check(f"mcp:{name}", NOTE, "not used: name the tools that may be called (tools)")
+        elif probe:
+            yield from asyncio.run(_probed(connection))
+        else:
+            yield Check(f"mcp:{name}", OK, f"may be asked for {', '.join(server.callable_tools)}")
+
+
+async def _probed(connection: McpConnection) -> list[Check]:
+    from deep_research.sources.mcp.mcp_listing import refusal
+
+    place = f"mcp:{connection.name}"
+    try:
+        listed = await connection.tools()
+    except RemoteError as error:
+        return [Check(place, BROKEN, str(error).removeprefix(f"{place}: "))]
+    finally:
+        await connection.aclose()
+    checks = []
+    for name in connection.server.callable_tools:
+        why = refusal(connection.server, name, listed)
+        pinned = "pinned" if name in connection.server.pins else "not pinned"
+        detail = (
+            f"{name} is not called: {why}" if why else f"{name} may be called, {pinned}: {listed[name].hash}"
+        )
+        checks.append(Check(place, NOTE if why else OK, detail))
+    return checks

@@ -52,7 +52,7 @@ async def show(session: Look) -> int:
     given = session.args.id
     if not _is_file(given):
         return _print_result(session, await session.runs.aresult(given))
-    from deep_research.interfaces.cli.pack_command import result_in
+    from deep_research.interfaces.cli.verb_commands import result_in
 
     session.console.cleans = True
     return _print_result(replace(session, packed=True), await asyncio.to_thread(result_in, given))

@@ -1,21 +1,30 @@
-"""The commands that are verbs on runs: arguments from the command line, the result in words or JSON."""
+"""Commands on runs, the queue and packs: arguments from the command line, the result in words or JSON."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from deep_research.errors import UsageError
+from deep_research.errors import PackError, UsageError
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.console import Exit
 from deep_research.interfaces.cli.options import BY_NAME
+from deep_research.interfaces.cli.progress import Count
 from deep_research.interfaces.cli.session import Look, Session
+from deep_research.packs import Verification
 from deep_research.presentation import phrases, run_text
 from deep_research.presentation.event_text import described
+from deep_research.presentation.run_text import verification_lines
+from deep_research.research import PackedRun, ResearchResult, open_pack
 from deep_research.research.run_summary import RunDetail, RunSummary
 from deep_research.research.runs import Waiting
 from deep_research.state.events import Event, encode
+from deep_research.state.identity import RUN_ID
 
 _INDENT = "    "
 _MIN_NAME_COLUMNS = 10
@@ -212,3 +221,87 @@ _NOTES: dict[str, _View] = {
         f" {phrases.in_bytes(sum(entry.size for entry in manifest.members.values()))} unpacked.",
     ),
 }
+
+
+async def submit(session: Session) -> int:
+    """Queue a question, and print the id of its run."""
+    args = session.args
+    if session.settings.store == "memory":
+        raise UsageError(
+            "With store=memory the run would end with this command, and no worker could find it.",
+            hint="Remove --set store=memory.",
+        )
+    run_id = await session.engine.asubmit(args.question, **verb_arguments(session))
+    if args.json:
+        summary = await session.engine.summary(run_id)
+        session.console.print(json.dumps(summary.model_dump(mode="json")))
+    else:
+        session.console.print(run_id)
+    return 0
+
+
+async def work(session: Session) -> int:
+    """Work on the queue until a signal comes, or nothing is left."""
+    arguments = verb_arguments(session)
+    if session.talks:
+        session.console.note(f"Working on the runs of {session.settings.data_dir}.")
+    count = await session.engine.awork(**arguments)
+    if session.args.json:
+        session.console.print(json.dumps({"runs": count}))
+    elif session.talks:
+        session.console.note(f"Worked on {phrases.count(count, 'run')}.")
+    return 0
+
+
+async def verify(session: Look) -> int:
+    """Exits with 0 where all is as it was recorded, else with 1."""
+    args, console = session.args, session.console
+    console.cleans = True
+    with Count(session, "claims checked") as progress:
+        if RUN_ID.match(args.pack):
+            verification = await session.runs.averify(args.pack, progress=progress)
+        else:
+            verification = await asyncio.to_thread(_verify_file, args.pack, progress)
+    if args.json:
+        console.print(
+            json.dumps(
+                {"holds": verification.holds, **verification.model_dump(mode="json")}, ensure_ascii=False
+            )
+        )
+    else:
+        console.print("\n".join(map(phrases.line, verification_lines(verification))))
+    return Exit.COMPLETED if verification.holds else Exit.FAILED
+
+
+def _verify_file(path: str, progress: Count) -> Verification:
+    with _open(path) as run:
+        return run.verify(progress=progress)
+
+
+def result_in(path: str) -> ResearchResult:
+    """That of the run in a pack, each file of which is as its manifest has it. Raises `PackError`, `PackVersionError`."""
+    with _open(path) as run:
+        for failure in run.damage():
+            raise PackError(
+                f"{path} is damaged: {failure.line}.",
+                hint=f"`deep-research verify {shlex.quote(path)}` lists all failures.",
+                path=path,
+            )
+        return run.result
+
+
+def _open(path: str) -> PackedRun:
+    if not (path and os.path.exists(path)):  # no name at all is the path of this folder
+        raise PackError(
+            f"There is no file {path!r}.", hint="Give the path of a pack, or the id of a run.", path=path
+        )
+    return open_pack(path)
+
+
+async def replay(session: Look) -> int:
+    """What is read of a pack while it is printed is held against its manifest."""
+    session.console.cleans = True
+    with open_pack(session.args.file) as run:
+        for event in run.events:
+            print_event(session, event)
+    return Exit.COMPLETED

@@ -206,7 +206,7 @@ def test_whatever_a_claim_holds_stays_within_eighty_columns_and_does_not_act() -
         evidence=(Quote(source_id="src-1", quote=HOSTILE * 3, start=3, end=9, content_hash="h"),),
         judgement=Judgement(key="a", reason=HOSTILE),
     )
-    lines = shown(claim, partial=1, repaired=1, judged=1, unasked=2, contradicted=3)
+    lines = shown(claim, partial=1, repairs=1, judged=1, unasked=2, contradicted=3)
     assert all(len(line) <= 80 for line in lines)
     assert not re.search("[\x1b\u202e\r]", "\n".join(lines))
     told = " ".join(" ".join(lines).split())

@@ -91,7 +91,7 @@ def test_a_second_ctrl_c_ends_at_once_even_while_a_thread_does_not_stop(tmp_path
     script = tmp_path / "stubborn.py"
     script.write_text(
         "import os, signal, sys, threading\n"
-        "from deep_research.interfaces.cli.signals import Signals\n"
+        "from deep_research.interfaces.cli.session import Signals\n"
         "with Signals() as signals:\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "threading.Thread(target=threading.Event().wait).start()\n"
