@@ -144,8 +144,8 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_values(model: _Model, values: Mapping[str, Any], context: Mapping[str, Any] | None = None) -> _Model:
     """The model with other ``values``, by path."""
-    merged = flatten(type(model), dict(model)) | dict(values)
-    return type(model).model_validate(nest(merged), context=context)
+    flat_values = flatten(type(model), dict(model)) | dict(values)
+    return type(model).model_validate(nest(flat_values), context=context)
 
 
 # --- types and bounds --------------------------------------------------------------------------------------
@@ -218,17 +218,17 @@ def explain(
     path = ".".join(places if group is not None else places[:1])
     fields = fields_by_path(model)
     if details["type"] == "extra_forbidden":
-        known = [prefix + each for each in fields]
-        return UnknownNameError.of("setting", plain(prefix + path), known, listed=EVERY_SETTING)
-    wanted = _wanted(details, fields[path]) if path in fields else "a table of settings"
+        paths = [prefix + each for each in fields]
+        return UnknownNameError.of("setting", plain(prefix + path), paths, listed=EVERY_SETTING)
+    expected = _expectation(details, fields[path]) if path in fields else "a table of settings"
     name = prefix + path
     return SettingsError(
-        f"{name} must be {wanted}, got {display_value(details['input'])}{origin_note(origins, name)}.",
+        f"{name} must be {expected}, got {display_value(details['input'])}{origin_note(origins, name)}.",
         setting=name,
     )
 
 
-def _wanted(details: ErrorDetails, field: FieldInfo) -> str:
+def _expectation(details: ErrorDetails, field: FieldInfo) -> str:
     limits = bounds(field)
     if limits and details["type"].startswith(("greater_than", "less_than", "literal")):
         return limits

@@ -375,8 +375,8 @@ class Settings(BaseModel):
         shared = {
             path: value for path, value in own.items() if path.partition(".")[0] in Settings.model_fields
         }
-        chosen = with_values(self, shared, {"origins": origins})
-        settings = {name: value for name, value in chosen if name in RunOptions.model_fields}
+        settings_of_run = with_values(self, shared, {"origins": origins})
+        settings = {name: value for name, value in settings_of_run if name in RunOptions.model_fields}
         try:
             return RunOptions(**nest(own) | settings | {"budget": budget})
         except ValidationError as error:

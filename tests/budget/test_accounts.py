@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from spending import request, sent
+from spending import state as run_of
 
 from deep_research.budget.accounting import MOST_ITEMS, Accounts
 from deep_research.state import (
@@ -11,11 +13,8 @@ from deep_research.state import (
     Budget,
     ContextUsage,
     DeepResearchPhase,
-    DeepResearchState,
     Limit,
-    Reservation,
     RunOptions,
-    SentItem,
     Source,
     TokenUsage,
     Usage,
@@ -26,14 +25,12 @@ from deep_research.state.reducer import fold
 READ, WRITE = DeepResearchPhase.ANALYSIS, DeepResearchPhase.SYNTHESIS
 
 
-def spent():
-    call = Reservation(call_id="1", role="analyzer", phase=READ, model="m", input_tokens=9, output_tokens=9)
-    return Usage(searches=4).charged(call, TokenUsage(input=100, output=20), 0.25, failed=False)
+CALL = request(18, call_id="c", role="analyzer", phase=READ)
 
 
 def state(**fields):
-    given = {"research_id": "deepres-0123456789ab", "query": "Why?", "usage": spent()}
-    return DeepResearchState(**given | fields)
+    usage = Usage(searches=4).charged(CALL, TokenUsage(input=100, output=20), 0.25, failed=False)
+    return run_of(**{"research_id": "deepres-0123456789ab", "usage": usage} | fields)
 
 
 @pytest.mark.timed
@@ -53,10 +50,10 @@ def test_each_cap_stands_beside_what_was_used_of_it():
 
 
 def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived_originals():
-    items = tuple(SentItem(id=f"s{n}", original_tokens=100, current_tokens=10 * n) for n in range(11))
+    items = tuple(sent(n, 100, 10 * n) for n in range(11))
     sources = tuple(Source(id=f"s{n}", sub_query_id="q", title=f"Title {n}") for n in range(11))
-    sent = {READ: ContextUsage(items=items, available=500, archived={"s0": "sha256:ab"})}
-    made = Accounts.of(state(sources=sources, context_usage=sent))
+    reading = {READ: ContextUsage(items=items, available=500, archived={"s0": "sha256:ab"})}
+    made = Accounts.of(state(sources=sources, context_usage=reading))
     assert [item.title for item in made.least_kept] == [f"Title {n}" for n in range(MOST_ITEMS)]
     assert (made.least_kept[0].archived, made.least_kept[1].archived) == ("sha256:ab", None)
     assert (made.least_kept[0].current_level, made.least_kept[2].compression_ratio) == ("dropped", 0.2)
@@ -65,38 +62,26 @@ def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived
 
 
 def test_what_was_sent_whole_is_not_named():
-    sent = {
-        WRITE: ContextUsage(items=(SentItem(id="report", original_tokens=5, current_tokens=6),), available=9)
-    }
-    assert Accounts.of(state(context_usage=sent)).least_kept == ()
+    written = {WRITE: ContextUsage(items=(sent(1, 5, 6),), available=9)}
+    assert Accounts.of(state(context_usage=written)).least_kept == ()
 
 
 def test_an_aborted_run_is_advised_by_why_it_was():
-    abort = Abort(
-        reason=AbortReason.ERROR, message="What is protected does not fit.", phase=READ, iteration=1
-    )
+    told = "What is protected does not fit."
+    abort = Abort(reason=AbortReason.ERROR, message=told, phase=READ, iteration=1)
     assert "window.safety_margin" in Accounts.of(state(abort=abort)).advice[0]
 
 
 def test_the_books_are_those_of_the_log():
-    call = Reservation(call_id="c", role="analyzer", phase=READ, model="m", input_tokens=9, output_tokens=9)
-    item = SentItem(id="s", original_tokens=10, current_tokens=4)
+    used = TokenUsage(input=7, output=3)
     log = [
         RunCreated(research_id="deepres-0123456789ab", query="Why?", options=RunOptions()),
-        ModelReserved(reservation=call),
-        ModelSettled(
-            call_id="c",
-            outcome="end",
-            failed=False,
-            tokens=TokenUsage(input=7, output=3),
-            cost_usd=None,
-            seconds=1,
-        ),
-        ContentSent(phase=READ, sending=ContextUsage(items=(item,), available=10)),
+        ModelReserved(reservation=CALL),
+        ModelSettled(call_id="c", outcome="end", failed=False, tokens=used, cost_usd=None, seconds=1),
+        ContentSent(phase=READ, sending=ContextUsage(items=(sent(1, 10, 4),), available=10)),
     ]
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    made = Accounts.of(
-        fold([e.model_copy(update={"seq": n, "at": at}) for n, e in enumerate(log, 1)]).snapshot()
-    )
+    folded = fold([event.model_copy(update={"seq": n, "at": at}) for n, event in enumerate(log, 1)])
+    made = Accounts.of(folded.snapshot())
     assert [(row.calls, row.tokens.total, row.cost_usd) for row in made.usage.models] == [(1, 10, None)]
     assert made.fidelity.content_allocation_metadata.fidelity == 0.4

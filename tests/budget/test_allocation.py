@@ -1,6 +1,5 @@
 """Allocation: never over the budget, floors before all, and as much weighted fidelity as there is to be had."""
 
-from itertools import product
 from random import Random
 
 import pytest
@@ -22,17 +21,13 @@ from deep_research.errors import WindowError
 PROTECTED, TOP, REGULAR = ItemClass
 
 
+CLASSES = st.sampled_from([REGULAR, REGULAR, TOP, PROTECTED])
+
+
 @st.composite
 def some_items(draw, most=16, largest=4_000):
-    made = draw(
-        st.lists(
-            st.tuples(
-                st.integers(0, largest), st.floats(0, 1), st.sampled_from([REGULAR, REGULAR, TOP, PROTECTED])
-            ),
-            max_size=most,
-        )
-    )
-    return [Item(f"src-{n:03}", *fields) for n, fields in enumerate(made)]
+    fields = st.tuples(st.integers(0, largest), st.floats(0, 1), CLASSES)
+    return [Item(f"src-{n:03}", *made) for n, made in enumerate(draw(st.lists(fields, max_size=most)))]
 
 
 def floors(items, regular):
@@ -67,68 +62,21 @@ def test_it_is_never_over_budget_and_floors_are_kept(examples):
     check()
 
 
-def test_room_is_used_where_there_is_more_than_fits(examples):
-    @given(**CASES)
-    @settings(max_examples=examples(400))
-    def check(items, budget, regular):
+def test_room_is_used_more_keeps_no_less_and_the_order_makes_no_difference(examples):
+    @given(**CASES, more=st.integers(0, 4_000), seed=st.integers(0, 1_000))
+    @settings(max_examples=examples(500))
+    def check(items, budget, regular, more, seed):
         made = possible(items, budget, regular)
         total = sum(item.tokens for item in items)
         if total <= budget:
             assert made.tokens == total
         elif budget >= 20 * SENTENCE:
             assert made.utilization >= 0.9
-
-    check()
-
-
-def test_more_budget_never_keeps_less(examples):
-    @given(**CASES, more=st.integers(0, 4_000))
-    @settings(max_examples=examples(400))
-    def check(items, budget, regular, more):
-        made = possible(items, budget, regular)
         assert allocate(items, budget + more, regular=regular).weight >= made.weight - 1e-9
-
-    check()
-
-
-def test_the_order_of_the_items_makes_no_difference(examples):
-    @given(**CASES, seed=st.integers(0, 1_000))
-    @settings(max_examples=examples(200))
-    def check(items, budget, regular, seed):
-        made = possible(items, budget, regular)
         mixed = Random(seed).sample(items, len(items))
         again = allocate(mixed, budget, regular=regular)
         assert (again.sizes, again.levels, again.weight) == (made.sizes, made.levels, made.weight)
         assert list(again.sizes) == [item.id for item in mixed]
-
-    check()
-
-
-def test_few_items_are_allocated_as_well_as_can_be(examples):
-    """Against a search of all sizes of all items."""
-
-    @given(some_items(most=4, largest=12), st.integers(0, 40), st.sampled_from(Kept))
-    @settings(max_examples=examples(300))
-    def check(items, budget, regular):
-        assume(sum(item.floor(regular, 4) for item in items) <= budget)
-        made = allocate(items, budget, regular=regular, least=4)
-        sizes = [
-            [
-                size
-                for size in range(item.tokens + 1)
-                if size == item.floor(regular, 4) or size >= max(item.floor(regular, 4), min(4, item.tokens))
-            ]
-            for item in items
-        ]
-        best = max(
-            sum(
-                item.priority * (size / item.tokens if item.tokens else 1)
-                for item, size in zip(items, chosen, strict=True)
-            )
-            for chosen in product(*sizes)
-            if sum(chosen) <= budget
-        )
-        assert made.weight >= 0.98 * best - 1e-12  # priorities next to nothing lose their last digits
 
     check()
 
@@ -155,30 +103,22 @@ def test_many_items_are_allocated_nearly_as_well_as_can_be(count, regular):
         assert made.weight >= 0.98 * bound(items, budget, regular)
 
 
-def test_floors_go_before_priority():
-    items = [Item("a", 1_000, 0.0, PROTECTED), Item("b", 1_000, 0.0, TOP), Item("c", 1_000, 1.0)]
-    made = allocate(items, 700, regular=Kept.NOTHING)
-    assert dict(made.sizes) == {"a": 112, "b": 334, "c": 254}
-    assert dict(made.levels) == {"a": "key_points", "b": "compressed", "c": "compressed"}
-
-
 def test_of_equal_items_that_of_higher_priority_is_kept_and_ties_go_by_id():
     items = [Item("b", 500, 0.5), Item("a", 500, 0.5), Item("c", 500, 0.9)]
-    assert dict(allocate(items, 1_000, regular=Kept.NOTHING).sizes) == {"b": 0, "a": 500, "c": 500}
-
-
-def test_what_is_dropped_is_told():
-    made = allocate([Item("a", 100, 0.9), Item("b", 100, 0.1)], 100, regular=Kept.NOTHING)
+    made = allocate(items, 1_000, regular=Kept.NOTHING)
+    assert dict(made.sizes) == {"b": 0, "a": 500, "c": 500}
     assert (made.dropped, made.levels["b"], made.utilization) == (("b",), FidelityLevel.DROPPED, 1.0)
 
 
+TEN = [Item(f"s{n}", 1_000, n / 10) for n in range(10)]
+
+
 def test_where_nothing_may_be_dropped_all_keep_a_headline():
-    items = [Item(f"s{n}", 1_000, n / 10) for n in range(10)]
-    made = allocate(items, 1_500, regular=Kept.HEADLINE)
+    made = allocate(TEN, 1_500, regular=Kept.HEADLINE)
     assert min(made.sizes.values()) == 112
     assert made.dropped == ()
     with pytest.raises(WindowError, match="10 regular items") as refused:
-        allocate(items, 1_119, regular=Kept.HEADLINE)
+        allocate(TEN, 1_119, regular=Kept.HEADLINE)
     assert refused.value.data == {"tokens": 1_120, "limit": 1_119, "items": "regular"}
     assert "window.allow_dropping" in str(refused.value)
 
@@ -194,14 +134,6 @@ def test_the_error_names_the_first_class_whose_floors_are_too_much(budget, which
     with pytest.raises(WindowError) as refused:
         allocate(items, budget, regular=Kept.NOTHING)
     assert refused.value.data["items"] == which
-
-
-def test_less_than_a_sentence_is_not_given():
-    made = allocate(
-        [Item("a", 1_000, 1.0), Item("b", 5_000, 0.5)], 1_000 + SENTENCE - 1, regular=Kept.NOTHING
-    )
-    assert made.sizes["b"] in (0, SENTENCE)
-    assert made.tokens == 1_000 + SENTENCE - 1
 
 
 def test_the_five_best_become_top_ones_and_a_protected_one_is_promised_more():
@@ -237,8 +169,7 @@ def test_ids_given_twice_and_sizes_below_0_are_refused():
     ],
 )
 def test_promises_give_way_one_by_one_to_what_there_is(budget, smallest, gave_way):
-    items = [Item(f"s{n}", 1_000, n / 10) for n in range(10)]
-    made, broken = allocate_what_fits(items, budget, allow_dropping=False)
+    made, broken = allocate_what_fits(TEN, budget, allow_dropping=False)
     assert (min(made.sizes.values()), broken) == (smallest, gave_way)
     assert made.tokens <= budget
     assert made.utilization >= 0.9
@@ -250,8 +181,7 @@ def test_what_is_protected_never_gives_way():
 
 
 def test_where_dropping_is_allowed_it_breaks_no_promise():
-    items = [Item(f"s{n}", 1_000, n / 10) for n in range(10)]
-    made, broken = allocate_what_fits(items, 2_500, allow_dropping=True)
+    made, broken = allocate_what_fits(TEN, 2_500, allow_dropping=True)
     assert made.dropped
     assert broken is None
-    assert allocate_what_fits(items, 1_000, allow_dropping=True)[1] is ItemClass.TOP
+    assert allocate_what_fits(TEN, 1_000, allow_dropping=True)[1] is ItemClass.TOP

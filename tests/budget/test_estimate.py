@@ -101,49 +101,34 @@ def test_it_is_said_when_nothing_stops_the_spending():
     assert any("max_seconds is 60" in n for n in made_of(PLAN, budget=Budget(max_seconds=60)).notes)
 
 
-ROLES = st.sets(st.sampled_from(list(ModelRole)))
-amounts = st.integers(0, 200_000)
-
-
-@given(
-    work=st.builds(
-        Work,
-        options=st.builds(
-            RunOptions,
-            max_iterations=st.integers(1, 10),
-            report_words=st.integers(100, 20_000),
-            tasks=st.builds(TaskSettings, max_steps=st.integers(0, 100), max_retries=st.integers(0, 10)),
-            clarify=st.sampled_from(["never", "when_unsure"]),
-        ),
-        settings=st.builds(
-            Settings,
-            critique=st.booleans(),
-            reading=st.builds(ReadingSettings, triage=st.booleans()),
-            reflection=st.sampled_from(["never", "on_failure", "always"]),
-        ),
-        queries=st.integers(1, 20),
-        sources=st.integers(0, 200),
-        tokens=amounts,
-        call=st.integers(0, 20_000),
-        prompt=st.integers(0, 7_000),
-        cut=amounts,
-    ),
-    roles=ROLES,
-    room=st.integers(0, 200_000),
-    output=st.integers(1, 10_000),
+AMOUNTS = st.integers(0, 200_000)
+OPTIONS = st.builds(
+    RunOptions,
+    max_iterations=st.integers(1, 10),
+    report_words=st.integers(100, 20_000),
+    tasks=st.builds(TaskSettings, max_steps=st.integers(0, 100), max_retries=st.integers(0, 10)),
+    clarify=st.sampled_from(["never", "when_unsure"]),
 )
+REFLECTION = st.sampled_from(["never", "on_failure", "always"])
+SETTINGS = st.builds(
+    Settings,
+    critique=st.booleans(),
+    reading=st.builds(ReadingSettings, triage=st.booleans()),
+    reflection=REFLECTION,
+)
+COUNTS = {"sources": 200, "call": 20_000, "prompt": 7_000, "tokens": 200_000, "cut": 200_000}
+AMOUNTS_OF_WORK = {name: st.integers(0, most) for name, most in COUNTS.items()} | {
+    "queries": st.integers(1, 20)
+}
+WORK = st.builds(Work, options=OPTIONS, settings=SETTINGS, **AMOUNTS_OF_WORK)
+
+
+@given(WORK, st.sets(st.sampled_from(list(ModelRole))), AMOUNTS, st.integers(1, 10_000))
 def test_the_low_end_is_never_above_the_high_one(work, roles, room, output):
     models = {role: asked(role, room=room, output=output) for role in roles}
     low, high = (list(UsualRequests(work, models, end)) for end in (LOW, HIGH))
-    made = estimate(
-        low,
-        high,
-        list(models.values()),
-        iterations=work.iterations,
-        searches=Range(),
-        fetches=Range(),
-        budget=Budget(),
-    )
+    none = {"searches": Range(), "fetches": Range(), "budget": Budget()}
+    made = estimate(low, high, list(models.values()), iterations=work.iterations, **none)
     for both in (made.model_calls, made.tokens, made.cost_usd):
         assert 0 <= both.low <= both.high
     assert all(r.input <= room and r.output <= output for r in (*low, *high))

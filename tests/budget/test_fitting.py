@@ -1,14 +1,27 @@
-"""Content made to fit: never more than the budget, hardly less, and what is told of it is what was sent."""
+"""Content made to fit: never more than the budget, hardly less, and what is told of it is what was sent; its priority."""
 
 import re
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deep_research.budget.allocation import SENTENCE, Item, ItemClass, Kept
+from deep_research.budget.allocation import (
+    HALF_LIFE,
+    SENTENCE,
+    Item,
+    ItemClass,
+    Kept,
+    Weights,
+    priority,
+    quality_score,
+    recency_score,
+    relevance_score,
+)
 from deep_research.budget.content_budget import Content, ContentRules, fit
 from deep_research.errors import WindowError
+from deep_research.state import ConfidenceLevel, Finding, SourceQuality
 
 WORDS = ["harbour", "light", "keeper", "1811", "stone", "Bell Rock", "cost", "42,000", "tower", "sea", "reef"]
 
@@ -39,28 +52,16 @@ def some_contents(draw):
     ]
 
 
-CASES = (some_contents(), st.integers(0, 1_500), st.booleans())
-
-
-@given(*CASES)
-@settings(max_examples=100)
-def test_what_is_sent_never_exceeds_the_budget_and_nearly_fills_it(contents, budget, dropping):
-    check(contents, budget, dropping)
-
-
-@pytest.mark.sweep
-@given(*CASES)
-@settings(max_examples=2_000)
-def test_two_thousand_times_what_is_sent_never_exceeds_the_budget(contents, budget, dropping):
-    check(contents, budget, dropping)
+@pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.sweep)])
+def test_what_is_sent_never_exceeds_the_budget_and_nearly_fills_it(count):
+    settings(max_examples=count)(given(some_contents(), st.integers(0, 1_500), st.booleans())(check))()
 
 
 def check(contents, budget, dropping):
     floors = [Item(c.id, count(c.forms[0]), 0.5, c.klass) for c in contents]
     assume(sum(item.floor(Kept.NOTHING) for item in floors) <= budget)
-    fitted = fit(
-        contents, budget, count=count, query="Bell Rock cost", rules=ContentRules(allow_dropping=dropping)
-    )
+    rules = ContentRules(allow_dropping=dropping)
+    fitted = fit(contents, budget, count=count, query="Bell Rock cost", rules=rules)
     assert sum(map(count, fitted.texts.values())) == fitted.tokens <= budget
     total = sum(count(c.forms[0]) for c in contents)
     if total > budget >= SENTENCE:  # in less, a mark is more than the rest
@@ -100,13 +101,62 @@ def test_what_was_condensed_before_is_told_against_all_there_was_of_it():
     assert (fitted.items[0].original_tokens, fitted.items[0].current_tokens) == (300, 3)
 
 
+LONG = " ".join(f"Harbour {n} has a light." for n in range(300))
+
+
 def test_what_is_protected_is_never_dropped_in_silence():
-    long = " ".join(f"Harbour {n} has a light." for n in range(300))
     with pytest.raises(WindowError):
-        fit([Content("a", (long,), klass=ItemClass.PROTECTED)], 20, count=count)
+        fit([Content("a", (LONG,), klass=ItemClass.PROTECTED)], 20, count=count)
 
 
 def test_where_nothing_is_managed_all_is_sent_whole():
-    long = " ".join(f"Harbour {n} has a light." for n in range(300))
-    fitted = fit([Content("a", (long,))], 20, count=count, rules=ContentRules(enabled=False))
-    assert fitted.texts["a"] == long
+    fitted = fit([Content("a", (LONG,))], 20, count=count, rules=ContentRules(enabled=False))
+    assert fitted.texts["a"] == LONG
+
+
+def test_the_five_best_keep_three_tenths_at_least():
+    made = [" ".join(f"Light {n} of {k} was {n * k} feet." for k in range(50)) for n in range(20)]
+    contents = [Content(f"s{n}", (text,), 0.9 - n / 100) for n, text in enumerate(made)]
+    fitted = fit(contents, sum(map(count, made)) // 4, count=count)
+    assert min(item.current_tokens / item.original_tokens for item in fitted.items[:5]) >= 0.3
+
+
+# Priority
+
+TODAY = date(2026, 5, 1)
+
+
+def test_the_weights_are_those_of_the_spec():
+    assert [priority(*(float(n == part) for n in range(4))) for part in range(4)] == [0.4, 0.3, 0.2, 0.1]
+    assert priority(1, 1, 1, 1) == pytest.approx(1.0)
+
+
+@given(*[st.floats(allow_nan=True, allow_infinity=True)] * 4)
+def test_a_priority_lies_between_0_and_1(relevance, recency, quality, user):
+    assert 0.0 <= priority(relevance, recency, quality, user) <= 1.0
+
+
+def test_relevance_is_the_score_of_the_ranking():
+    assert [relevance_score(score) for score in (0.3, 1.7, -1.0, None)] == [0.3, 1.0, 0.0, 0.5]
+
+
+def test_new_and_future_dates_count_fully_and_a_half_life_halves():
+    assert recency_score(TODAY, TODAY) == recency_score(date(2030, 1, 1), TODAY) == 1.0
+    assert recency_score(TODAY - timedelta(days=round(HALF_LIFE)), TODAY) == pytest.approx(0.5, abs=0.001)
+    assert recency_score(None, TODAY) == 0.5
+
+
+def test_qualities_are_in_their_order_and_every_one_has_a_score():
+    order = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
+    scores = [quality_score(quality) for quality in order]
+    assert scores == sorted(scores)
+    assert set(order) == set(SourceQuality)
+    assert (min(scores) >= 0.0, max(scores)) == (True, 1.0)
+
+
+def test_sure_findings_go_before_speculation():
+    sure, unsure = (
+        Weights().finding(Finding(id="find-1", content="It is so.", confidence=level, source_ids=()), {})[0]
+        for level in (ConfidenceLevel.HIGH, ConfidenceLevel.SPECULATION)
+    )
+    assert sure > unsure

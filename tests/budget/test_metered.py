@@ -3,8 +3,10 @@
 import asyncio
 import itertools
 from dataclasses import replace
+from unittest.mock import AsyncMock
 
 import pytest
+from spending import request, state
 
 from deep_research.budget.metered import ModelRoles
 from deep_research.errors import AgentError, BudgetError, ConfigurationError, ModelError, WindowError
@@ -15,15 +17,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import Persistence
-from deep_research.state import (
-    Budget,
-    DeepResearchPhase,
-    DeepResearchState,
-    ModelRole,
-    Reservation,
-    RunOptions,
-    Spent,
-)
+from deep_research.state import Budget, DeepResearchPhase, ModelRole, RunOptions, Spent
 from deep_research.state.events import RunAborted, RunResumed
 from deep_research.state.phases import AbortReason
 from deep_research.testing import MemoryJournal
@@ -33,46 +27,47 @@ USED = TokenUsage(input=100, cache_read=20, output=10, reasoning=4)
 PRICE = Price(input=1.0, cache_read=0.5, output=10.0)
 
 
+async def outcome_of(told):
+    """What is told, raised or awaited."""
+    if callable(told):
+        told = await told()
+    if isinstance(told, Exception):
+        raise told
+    return told
+
+
 class Provider(ModelProvider):
     service = "test"
 
     def __init__(self, *outcomes, model="m", counted=None):
         super().__init__(model)
-        self.outcomes = list(outcomes)
-        self.counted = counted
-        self.counts = 0
-        self.calls = []
+        self.outcomes, self.counted = list(outcomes), counted
+        self.counts, self.calls = 0, []
 
     async def send(self, call, on_text=None):
         self.calls.append(call)
-        outcome = self.outcomes.pop(0) if self.outcomes else "fine"
-        if callable(outcome):
-            outcome = await outcome()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return Reply(text=outcome, stop=StopReason.END, usage=USED, request_id="r" * 500)
+        text = await outcome_of(self.outcomes.pop(0) if self.outcomes else "fine")
+        return Reply(text=text, stop=StopReason.END, usage=USED, request_id="r" * 500)
 
     async def count(self, call):
         self.counts += 1
-        return self.counted
+        return await outcome_of(self.counted)
 
 
-async def no_sleep(seconds):
-    pass
+async def never(*_):
+    await asyncio.Event().wait()
+
+
+def failed(told, **more):
+    return failure(Verdict.TRANSIENT, told, model="m", **more)
 
 
 def run_models(provider, *, profile=None, budget=None, **roles):
-    journal = MemoryJournal(
-        DeepResearchState(
-            research_id="deepres-000000000000", query="q", options=RunOptions(budget=budget or Budget())
-        )
-    )
+    journal = MemoryJournal(state(options=RunOptions(budget=budget or Budget())))
     chain = provider if isinstance(provider, list) else [provider]
-    pool = ModelPool(
-        profiles={"test:": profile or Profile(context=10_000, output=1_000, price=PRICE)},
-        common=Shared(Gates(), Abilities()),
-        persistence=Persistence(sleep=no_sleep),
-    )
+    profiles = {"test:": profile or Profile(context=10_000, output=1_000, price=PRICE)}
+    common, persistence = Shared(Gates(), Abilities()), Persistence(sleep=AsyncMock())
+    pool = ModelPool(profiles=profiles, common=common, persistence=persistence)
     made = ModelRoles(pool=pool, chain=chain, **roles)
     return made.of_run(journal), journal
 
@@ -89,21 +84,27 @@ def ask(models, *calls, role=ModelRole.PLANNER, phase=PLANNING, steered=False):
 
 
 def names(journal):
-    return [event.name for event in journal.events]
+    """Of the events of requests, short."""
+    return [event.name.removeprefix("model.") for event in journal.events]
+
+
+def set_aside(journal):
+    """The tokens of the first prompt."""
+    return journal.events[0].reservation.input_tokens
 
 
 def test_a_request_is_reserved_before_it_is_sent_and_settled_after():
     provider = Provider()
 
     async def look():
-        assert names(journal) == ["model.reserved"]
+        assert names(journal) == ["reserved"]
         return "fine"
 
     provider.outcomes.append(look)
     models, journal = run_models(provider)
     (answer,) = ask(models, call())
     assert answer.value == "fine"
-    assert names(journal) == ["model.reserved", "model.settled"]
+    assert names(journal) == ["reserved", "settled"]
     reserved, settled = journal.events
     assert reserved.reservation.output_tokens == 500
     assert reserved.reservation.input_tokens > len("a question")
@@ -120,25 +121,19 @@ def test_the_books_of_a_run_are_the_sum_of_its_requests_by_role_phase_and_model(
     usage = journal.state.usage
     assert (usage.model_calls, usage.input_tokens, usage.cached_tokens) == (3, 300, 60)
     assert (usage.output_tokens, usage.reasoning_tokens, usage.tokens_known) == (30, 12, True)
-    assert [(row.role, row.phase, row.calls) for row in usage.models] == [
-        ("analyzer", "analysis", 1),
-        ("planner", "planning", 2),
-    ]
+    rows = [(row.role, row.phase, row.calls) for row in usage.models]
+    assert rows == [("analyzer", "analysis", 1), ("planner", "planning", 2)]
     assert usage.cost_usd == pytest.approx(sum(row.cost_usd for row in usage.models))
     assert sum((row.tokens for row in usage.models), TokenUsage()) == USED + USED + USED
 
 
 def test_a_failed_request_that_took_nothing_costs_nothing_and_one_that_may_have_is_charged_at_its_most():
-    free = failure(Verdict.TRANSIENT, "busy", model="m")
-    maybe = failure(Verdict.TRANSIENT, "gone", model="m", maybe_billed=True)
-    models, journal = run_models(Provider(free, maybe))
+    models, journal = run_models(Provider(failed("busy"), failed("gone", maybe_billed=True)))
     ask(models, call())
-    settled = [event for event in journal.events if event.name == "model.settled"]
-    assert [(e.outcome, e.failed, e.tokens.total > 500) for e in settled] == [
-        ("transient", True, False),
-        ("transient", True, True),
-        ("end", False, False),
-    ]
+    settled = journal.events[1::2]
+    assert [event.outcome for event in settled] == ["transient", "transient", "end"]
+    assert [event.failed for event in settled] == [True, True, False]
+    assert [event.tokens.total > 500 for event in settled] == [False, True, False]
     assert settled[0].cost_usd == 0
     usage = journal.state.usage
     assert (usage.model_calls, usage.failed_model_calls, usage.tokens_known) == (3, 2, False)
@@ -146,22 +141,16 @@ def test_a_failed_request_that_took_nothing_costs_nothing_and_one_that_may_have_
 
 def test_what_was_said_of_a_broken_answer_is_a_floor():
     said = TokenUsage(input=9_000, output=1, is_known=False)
-    models, journal = run_models(Provider(failure(Verdict.TRANSIENT, "cut", model="m", usage=said)))
+    models, journal = run_models(Provider(failed("cut", usage=said)))
     ask(models, call())
     tokens = journal.events[1].tokens
     assert (tokens.input, tokens.output, tokens.is_known) == (9_000, 500, False)
 
 
-def test_an_unknown_price_is_unknown_and_not_zero():
-    models, journal = run_models(Provider(), profile=Profile(context=10_000))
-    ask(models, call())
-    assert journal.state.usage.cost_usd is None
-    assert journal.state.usage.models[0].cost_usd is None
-    assert journal.state.usage.input_tokens == 100
-
-
-def test_a_prompt_that_does_not_fit_the_window_is_never_sent():
-    provider = Provider()
+@pytest.mark.parametrize(
+    "provider", [Provider(), Provider(counted=failed("busy"))], ids=["of no count", "that cannot count now"]
+)
+def test_a_prompt_that_does_not_fit_the_window_is_never_sent(provider):
     models, journal = run_models(provider)
     with pytest.raises(WindowError, match="does not fit the"):
         ask(models, call("x" * 30_000))
@@ -169,64 +158,22 @@ def test_a_prompt_that_does_not_fit_the_window_is_never_sent():
     assert not journal.events
 
 
-def test_the_service_counts_what_nearly_fills_the_window():
+def test_the_service_counts_what_nearly_fills_the_window_and_where_bytes_would_pass_a_cap():
     provider = Provider(counted=3_000)
     models, journal = run_models(provider)
     ask(models, call("x" * 20_000), call("short"))
-    assert provider.counts == 1
-    assert journal.events[0].reservation.input_tokens == 3_000
-
-
-def test_the_service_counts_where_bytes_would_pass_a_cap():
-    provider = Provider(counted=150)
-    models, journal = run_models(provider, budget=Budget(max_tokens=700))
+    assert (provider.counts, set_aside(journal)) == (1, 3_000)
+    models, journal = run_models(Provider(counted=150), budget=Budget(max_tokens=700))
     ask(models, call("x" * 600))
-    assert journal.events[0].reservation.input_tokens == 150
+    assert set_aside(journal) == 150
 
 
-@pytest.mark.parametrize("counted", [ValueError("own bug"), "many", -3, 0, None])
-def test_whatever_a_provider_of_ones_own_counts_the_run_goes_on(counted):
-    class Own(Provider):
-        async def count(self, call):
-            if isinstance(counted, Exception):
-                raise counted
-            return counted
-
-    models, journal = run_models(Own())
-    ask(models, call("x" * 20_000))
-    assert journal.events[0].reservation.input_tokens > 20_000
-
-
-def test_a_provider_that_counts_without_end_is_left(monkeypatch):
+@pytest.mark.parametrize("counted", [ValueError("own bug"), "many", -3, 0, None, never])
+def test_whatever_a_provider_of_ones_own_counts_the_run_goes_on(monkeypatch, counted):
     monkeypatch.setattr("deep_research.budget.metered.COUNT_SECONDS", 0.01)
-
-    class Hanging(Provider):
-        async def count(self, call):
-            await asyncio.Event().wait()
-
-    models, journal = run_models(Hanging())
+    models, journal = run_models(Provider(counted=counted))
     ask(models, call("x" * 20_000))
-    assert journal.state.usage.model_calls == 1
-
-
-def test_a_service_that_cannot_count_leaves_the_bound_as_it_is():
-    class Failing(Provider):
-        async def count(self, call):
-            raise failure(Verdict.TRANSIENT, "busy", model="m")
-
-    for provider in (Failing(), Provider(counted=None)):
-        models, _ = run_models(provider)
-        with pytest.raises(WindowError):
-            ask(models, call("x" * 30_000))
-
-
-def test_a_cap_stops_before_the_request_that_could_pass_it():
-    provider = Provider()
-    models, journal = run_models(provider, budget=Budget(max_model_calls=2))
-    with pytest.raises(BudgetError, match="max_model_calls"):
-        ask(models, call(), call(), call())
-    assert len(provider.calls) == 2
-    assert names(journal) == ["model.reserved", "model.settled"] * 2
+    assert set_aside(journal) > 20_000
 
 
 def test_a_cap_in_dollars_needs_every_price_before_anything_is_spent():
@@ -238,32 +185,21 @@ def test_a_cap_in_dollars_needs_every_price_before_anything_is_spent():
     priced.roles.check(Budget(max_usd=1.0))
 
 
-def test_a_request_that_is_cancelled_stays_charged_with_what_was_set_aside():
-    forever = asyncio.Event
-
-    async def hang():
-        await forever().wait()
-
-    models, journal = run_models(Provider(hang))
-
-    async def journey():
-        task = asyncio.create_task(models.model(ModelRole.PLANNER, PLANNING).text(call()))
-        while not journal.events:
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(journey())
-    assert names(journal) == ["model.reserved"]
+async def test_a_request_that_is_cancelled_stays_charged_with_what_was_set_aside():
+    models, journal = run_models(Provider(never))
+    task = asyncio.create_task(models.model(ModelRole.PLANNER, PLANNING).text(call()))
+    while not journal.events:
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert names(journal) == ["reserved"]
     held = journal.events[0].reservation
     assert journal.state.reservations == (held,)
     assert models.spend.ledger.tokens == held.tokens.total  # this process knows at once
-    asyncio.run(
-        journal.record(RunAborted(reason=AbortReason.CANCELLED, message="", phase=PLANNING, iteration=1))
-    )
+    await journal.record(RunAborted(reason=AbortReason.CANCELLED, message="", phase=PLANNING, iteration=1))
     assert journal.state.usage.input_tokens == held.input_tokens  # the log when the run ends
     assert journal.state.reservations == ()
-    asyncio.run(journal.record(RunResumed()))
+    await journal.record(RunResumed())
     assert journal.state.usage.model_calls == 1  # and not a second time
 
 
@@ -272,13 +208,7 @@ def test_a_fallback_is_logged_and_told_in_the_limits():
     models, journal = run_models([first, second])
     (answer,) = ask(models, call())
     assert answer.value == "fine"
-    assert names(journal) == [
-        "model.reserved",
-        "model.settled",
-        "model.fell_back",
-        "model.reserved",
-        "model.settled",
-    ]
+    assert names(journal) == ["reserved", "settled", "fell_back", "reserved", "settled"]
     (notice,) = journal.state.notices
     assert notice.message == "For the planner, test:one gave no usable answer and test:two was asked."
 
@@ -317,10 +247,7 @@ def test_an_error_of_the_log_passes_and_nothing_stays_set_aside():
     provider = Provider()
     models, journal = run_models(provider)
 
-    async def full(*events, contents=()):
-        raise ModelError("the disk is full")
-
-    journal.record = full
+    journal.record = AsyncMock(side_effect=ModelError("the disk is full"))
     with pytest.raises(ModelError, match="the disk is full"):
         ask(models, call())
     assert not models.spend.ledger.reservations
@@ -330,103 +257,87 @@ def test_an_error_of_the_log_passes_and_nothing_stays_set_aside():
 # The shares of phases
 
 
-def test_a_phase_keeps_to_its_share_and_is_told_so():
+def test_a_phase_keeps_to_its_share_and_is_told_so_and_who_is_not_steered_has_all_that_the_caps_allow():
     provider = Provider()
     models, _ = run_models(provider, budget=Budget(max_model_calls=9))
     with pytest.raises(BudgetError) as caught:
         ask(models, call(), call(), call(), steered=True)
     assert len(provider.calls) == 1  # the first is allowed whatever the share
     assert (caught.value.data["cap"], caught.value.data["share"]) == ("max_model_calls", "planning")
-
-
-def test_who_is_not_steered_has_all_that_the_caps_allow():
-    provider = Provider()
-    models, _ = run_models(provider, budget=Budget(max_model_calls=3))
+    models, _ = run_models(unsteered := Provider(), budget=Budget(max_model_calls=3))
     ask(models, call(), call(), call(), steered=False)
-    assert len(provider.calls) == 3
+    assert len(unsteered.calls) == 3
 
 
-def at_analysis(budget, spent, profile=None, iteration=3, **roles):
-    models, journal = run_models(Provider(), budget=budget, profile=profile, **roles)
-    state = journal.state.model_copy(
-        update={
-            "phase": DeepResearchPhase.ANALYSIS,
-            "iteration": iteration,
-            "phase_spent": spent,
-        }
-    )
-    return models.roles.of_run(MemoryJournal(state))
+IDLE = {"asked": frozenset({ModelRole.ANALYZER})}  # nobody writes the report
 
 
-def affordable(models, inputs=80, output=20):
-    return models.affordable(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS, inputs, output)
+def at_analysis(spent=Spent(), profile=None, iteration=3, asked=None, **caps):  # noqa: B008
+    roles = {} if asked is None else {"asked": asked}
+    models, journal = run_models(Provider(), budget=Budget(**caps), profile=profile, **roles)
+    fields = {"phase": DeepResearchPhase.ANALYSIS, "iteration": iteration, "phase_spent": spent}
+    return models.roles.of_run(MemoryJournal(journal.state.model_copy(update=fields)))
 
 
-def test_how_many_requests_a_phase_can_afford_follows_from_what_was_spent_when_it_began():
-    # In the last iteration half of what the report leaves may be spent by the end of the analysis.
-    idle = frozenset({ModelRole.ANALYZER})
-    assert affordable(at_analysis(Budget(), Spent())) is None
-    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent(), asked=idle)) == 10
-    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent(tokens=250), asked=idle)) == 7
-    assert affordable(at_analysis(Budget(max_tokens=2_000, max_model_calls=8), Spent(), asked=idle)) == 4
-    assert affordable(at_analysis(Budget(max_tokens=150), Spent(), asked=idle)) == 1
-    assert affordable(at_analysis(Budget(max_tokens=99), Spent(), asked=idle)) == 0
-    dear = 80 * PRICE.input / 1e6 + 20 * PRICE.output / 1e6
-    assert affordable(at_analysis(Budget(max_usd=6.1 * dear), Spent(), asked=idle)) == 3
+def affordable(models, **more):
+    return models.affordable(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS, 80, 20, **more)
+
+
+# In the last iteration half of what the report leaves may be spent by the end of the analysis.
+AFFORDABLE = {
+    "no cap": (IDLE, None),
+    "tokens": (IDLE | {"max_tokens": 2_000}, 10),
+    "tokens of which some are spent": (IDLE | {"max_tokens": 2_000, "spent": Spent(tokens=250)}, 7),
+    "the least of two caps": (IDLE | {"max_tokens": 2_000, "max_model_calls": 8}, 4),
+    "the first whatever the share": (IDLE | {"max_tokens": 150}, 1),
+    "too little for one": (IDLE | {"max_tokens": 99}, 0),
+    "dollars": (IDLE | {"max_usd": 6.1 * (80 * PRICE.input + 20 * PRICE.output) / 1e6}, 3),
+    "a report is to be written": ({"max_model_calls": 9}, 4),
+    "nobody was asked": ({"max_model_calls": 9, "asked": frozenset()}, 4),
+    "a third of the other half": ({"max_tokens": 2_000, "iteration": 1}, 1),
+    "the next report goes first": ({"max_tokens": 2_000}, 0),
+}
+
+
+@pytest.mark.parametrize(("fields", "requests"), AFFORDABLE.values(), ids=AFFORDABLE)
+def test_how_many_requests_a_phase_can_afford_follows_from_caps_what_was_spent_and_the_report(
+    fields, requests
+):
+    assert affordable(at_analysis(**fields)) == requests
+
+
+def test_dollars_are_not_capped_where_a_price_is_unknown():
+    with pytest.raises(ConfigurationError, match="price of"):
+        affordable(at_analysis(max_usd=1.0, profile=Profile(context=10_000)))
 
 
 def test_it_can_be_told_which_cap_has_room_for_how_many():
-    idle = frozenset({ModelRole.ANALYZER})
-
     def by_cap(models, role=ModelRole.ANALYZER):
         return models.affordable_by_cap(role, DeepResearchPhase.ANALYSIS, 80, 20)
 
-    models = at_analysis(Budget(max_tokens=2_000, max_model_calls=8), Spent(), asked=idle)
+    models = at_analysis(max_tokens=2_000, max_model_calls=8, **IDLE)
     assert by_cap(models) == {"max_tokens": 10, "max_model_calls": 4}
     assert by_cap(models, ModelRole.SUMMARIZER) == {"max_tokens": 5, "max_model_calls": 2}
-    assert by_cap(at_analysis(Budget(), Spent(), asked=idle)) == {}
+    assert by_cap(at_analysis(**IDLE)) == {}
     free = Profile(context=10_000, price=Price(input=0.0, output=0.0))
-    assert by_cap(at_analysis(Budget(max_usd=1.0), Spent(), free, asked=idle)) == {}
-    one_left = at_analysis(Budget(max_model_calls=2), Spent(model_calls=1), asked=idle)
+    assert by_cap(at_analysis(max_usd=1.0, profile=free, **IDLE)) == {}
+    one_left = at_analysis(max_model_calls=2, spent=Spent(model_calls=1), **IDLE)
     assert by_cap(one_left, ModelRole.SUMMARIZER) == {"max_model_calls": 0}  # it is never the first
 
 
 def test_what_was_spent_since_the_phase_began_is_not_there_by_now():
-    models = at_analysis(Budget(max_model_calls=8), Spent(), asked=frozenset())
-    lost = Reservation(
-        call_id="1",
-        role="analyzer",
-        phase=DeepResearchPhase.ANALYSIS,
-        model="m",
-        input_tokens=1,
-        output_tokens=1,
-    )
-    in_flight = lost, lost.model_copy(update={"call_id": "2"})
-    state = models.journal.state.model_copy(update={"reservations": in_flight})
-    resumed = models.roles.of_run(MemoryJournal(state))
-    asked = (ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS, 80, 20)
-    assert (resumed.affordable(*asked), resumed.affordable(*asked, now=True)) == (4, 2)
-
-
-def test_what_a_report_takes_is_not_there_for_the_analysis():
-    assert affordable(at_analysis(Budget(max_model_calls=9), Spent())) == 4
-    assert affordable(at_analysis(Budget(max_model_calls=9), Spent(), asked=frozenset())) == 4
-    assert (
-        affordable(at_analysis(Budget(max_tokens=2_000), Spent(), iteration=1)) == 1
-    )  # of a third of the other half
-    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent())) == 0  # the next report goes first
-    priceless = Profile(context=10_000)
-    with pytest.raises(ConfigurationError, match="price of"):
-        affordable(at_analysis(Budget(max_usd=1.0), Spent(), profile=priceless))
+    models = at_analysis(max_model_calls=8, asked=frozenset())
+    of_analysis = {"role": "analyzer", "phase": DeepResearchPhase.ANALYSIS}
+    in_flight = tuple(request(1, None, call_id=name, **of_analysis) for name in "12")
+    begun = models.journal.state.model_copy(update={"reservations": in_flight})
+    resumed = models.roles.of_run(MemoryJournal(begun))
+    assert (affordable(resumed), affordable(resumed, now=True)) == (4, 2)
 
 
 def test_where_no_model_writes_the_report_nothing_is_kept_for_it():
-    models, _ = run_models(Provider(), asked=frozenset({ModelRole.ANALYZER}))
-    assert models.roles.report_cost(800) == Spent()
-    models, _ = run_models([])
-    assert models.roles.report_cost(800) == Spent()
-    models, _ = run_models(Provider())
-    assert models.roles.report_cost(800).model_calls == 1
+    for provider, roles, calls in ((Provider(), IDLE, 0), ([], {}, 0), (Provider(), {}, 1)):
+        models, _ = run_models(provider, **roles)
+        assert models.roles.report_cost(800).model_calls == calls
 
 
 WIDE = Profile(context=50_000, output=8_000, price=PRICE)
@@ -443,8 +354,7 @@ def test_where_the_longest_answer_cannot_be_paid_a_shorter_one_is_asked_for(cap,
 
 
 def test_an_answer_that_would_be_too_short_to_be_read_is_not_asked_for():
-    provider = Provider()
-    models, _ = run_models(provider, profile=WIDE, budget=Budget(max_tokens=1_000))
+    models, journal = run_models(Provider(), profile=WIDE, budget=Budget(max_tokens=1_000))
     with pytest.raises(BudgetError, match="max_tokens"):
         ask(models, call(output=6_000))
-    assert provider.calls == []
+    assert not journal.events

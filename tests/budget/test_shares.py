@@ -6,22 +6,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from spending import request, state
 
 from deep_research.budget.estimate import INPUT, report_cost, report_output
 from deep_research.budget.phase_allocation import Allowance, Share, reserve, share
 from deep_research.models.profiles import Price, Profile
-from deep_research.state import (
-    AgentDecision,
-    Budget,
-    DeepResearchPhase,
-    DeepResearchState,
-    Gap,
-    Reservation,
-    RunOptions,
-    Spent,
-    TokenUsage,
-    Usage,
-)
+from deep_research.state import AgentDecision, DeepResearchPhase, Gap, Parking, Spent, TokenUsage, Usage
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
 from deep_research.testing import FakeClock, MemoryJournal
@@ -55,8 +45,7 @@ def test_in_the_last_iteration_the_synthesis_has_what_a_refinement_would_have():
 def test_no_share_is_above_the_cap_and_none_is_less_than_that_of_the_phase_before(amounts, iterations):
     cap, began, report = amounts
     made = shares(cap, began, report, iterations)
-    for each in made:
-        assert each.ceiling <= each.first <= cap
+    assert all(each.ceiling <= each.first <= cap for each in made)
     for before, after in pairwise(made):
         assert before.ceiling <= after.ceiling
         assert before.first <= after.first
@@ -69,10 +58,8 @@ def test_until_the_report_is_written_what_it_needs_is_kept_but_never_more_than_h
     kept = reserve(cap - began, report)
     assert 0 <= kept <= min(report, (cap - began) / 2)
     assert kept == report or 2 * kept >= cap - began - 1
-    for phase in (PLANNING, GATHERING, ANALYSIS):
-        assert share(phase, cap=cap, began=began, report=report, iterations=iterations).first == cap - kept
-    for phase in (SYNTHESIS, REFINEMENT):
-        assert share(phase, cap=cap, began=began, report=report, iterations=iterations).first == cap
+    firsts = [each.first for each in shares(cap, began, report, iterations)]
+    assert firsts == [cap - kept, cap - kept, cap, cap]
 
 
 @given(AMOUNTS, st.integers(2, 10), st.floats(0, 1))
@@ -102,12 +89,8 @@ def test_one_request_that_is_left_is_not_kept_for_the_report():
 
 def test_what_is_read_again_leaves_the_next_report_all_that_it_needs():
     assert [reserve(left, 1, again=True) for left in (0, 1, 2)] == [0, 1, 1]
-    cap, began = 5, 4
-    first = {
-        phase: share(phase, cap=cap, began=began, report=1, iterations=2, again=True).first
-        for phase in IN_ORDER
-    }
-    assert first == {PLANNING: 4, ANALYSIS: 4, SYNTHESIS: 5, REFINEMENT: 5}
+    made = [share(phase, cap=5, began=4, report=1, iterations=2, again=True) for phase in IN_ORDER]
+    assert [each.first for each in made] == [4, 4, 5, 5]
 
 
 @pytest.mark.parametrize(
@@ -121,10 +104,10 @@ def test_a_share_has_room_for_so_many_requests_and_for_the_first_where_that_fits
 
 
 def test_who_shortens_has_half_of_what_the_share_had_when_the_pass_began_and_no_first_request():
-    state = folded(started(ANALYSIS), reserved(1), settled(1), max_tokens=1_000, max_model_calls=3).state
-    state = state.model_copy(update={"phase_spent": Spent(model_calls=1, tokens=40)})
-    whole = Allowance.of(state, ANALYSIS, Spent())
-    half = whole.beside_agent(state)
+    read = folded(started(ANALYSIS), reserved(1), settled(1), max_tokens=1_000, max_model_calls=3).state
+    read = read.model_copy(update={"phase_spent": Spent(model_calls=1, tokens=40)})
+    whole = Allowance.of(read, ANALYSIS, Spent())
+    half = whole.beside_agent(read)
     for name, spent in (("max_tokens", 40), ("max_model_calls", 1)):
         ceiling = spent + (whole.shares[name].ceiling - spent) / 2
         assert half.shares[name] == Share(ceiling=ceiling, first=ceiling)
@@ -150,26 +133,14 @@ def test_a_report_takes_what_its_words_need_within_what_the_model_can_do():
 
 
 def reserved(number, phase=ANALYSIS, tokens=100):
-    return ev.ModelReserved(
-        reservation=Reservation(
-            call_id=f"call-{number}",
-            role="analyzer",
-            phase=phase,
-            model="m",
-            input_tokens=tokens,
-            output_tokens=0,
-            cost_usd=0.25,
-        )
-    )
+    asked = request(tokens, 0.25, call_id=f"call-{number}", role="analyzer", phase=phase)
+    return ev.ModelReserved(reservation=asked)
 
 
 def settled(number, tokens=40, failed=False):
+    outcome, used = "transient" if failed else "end", TokenUsage(input=tokens)
     return ev.ModelSettled(
-        call_id=f"call-{number}",
-        outcome="transient" if failed else "end",
-        failed=failed,
-        tokens=TokenUsage(input=tokens),
-        cost_usd=0.125,
+        call_id=f"call-{number}", outcome=outcome, failed=failed, tokens=used, cost_usd=0.125
     )
 
 
@@ -179,8 +150,7 @@ def started(phase, iteration=1):
 
 
 def folded(*events, **caps):
-    state = DeepResearchState(query="q", options=RunOptions(budget=Budget(**caps), max_iterations=3))
-    journal = MemoryJournal(state, clock=FakeClock())
+    journal = MemoryJournal(state(iterations=3, **caps), clock=FakeClock())
     asyncio.run(journal.record(*events))
     return journal
 
@@ -198,15 +168,15 @@ def test_the_log_says_what_was_spent_when_the_phase_and_the_iteration_began():
         ev.IterationStarted(iteration=2, sub_queries=()),
         started(ANALYSIS, 2),
     )
-    state = journal.state
+    reached = journal.state
     # The third request is under way yet: it counts with all that was set aside for it.
     spent = Spent(model_calls=3, tokens=40 + 60 + 100, cost_usd=0.5)
-    assert state.iteration_spent == spent == state.phase_spent
-    assert state.phase_answers == 1  # of the analysis before
-    again = Fold(DeepResearchState(query="q", options=state.options))
+    assert reached.iteration_spent == spent == reached.phase_spent
+    assert reached.phase_answers == 1  # of the analysis before
+    again = Fold(state(iterations=3))
     for event in journal.events:
         again.apply(event)
-    assert again.snapshot() == state
+    assert again.snapshot() == reached
 
 
 def test_a_phase_that_is_done_again_is_counted_anew():
@@ -229,25 +199,15 @@ def test_a_report_without_an_open_gap_has_what_further_iterations_would_have():
 def test_the_shares_of_a_resumed_run_are_those_it_had():
     journal = folded(started(ANALYSIS), reserved(1), settled(1), max_tokens=1_000, max_usd=2.0)
     before = Allowance.of(journal.state, ANALYSIS, Spent(tokens=300, cost_usd=0.1))
-    asyncio.run(journal.record(reserved(2), ev.RunParked(parking=_parking()), ev.RunResumed()))
+    parked = ev.RunParked(parking=Parking(waiting_for="a model"))
+    asyncio.run(journal.record(reserved(2), parked, ev.RunResumed()))
     assert Allowance.of(journal.state, ANALYSIS, Spent(tokens=300, cost_usd=0.1)) == before
     assert set(before.shares) == {"max_tokens", "max_usd"}
     assert before.answers == 0
     assert Allowance.of(journal.state, SYNTHESIS, Spent()).answers is None
 
 
-def _parking():
-    from deep_research.state import Parking
-
-    return Parking(waiting_for="a model")
-
-
-def test_a_cap_whose_books_are_unknown_has_no_share():
-    state = DeepResearchState(
-        query="q", options=RunOptions(budget=Budget(max_usd=1.0)), iteration_spent=Spent(cost_usd=None)
-    )
-    assert Allowance.of(state, ANALYSIS, Spent()).shares == {}
-
-
-def test_a_log_without_requests_has_spent_nothing():
+def test_what_is_unknown_or_unspent_has_no_share_and_costs_nothing():
+    unknown = state(max_usd=1.0, iteration_spent=Spent(cost_usd=None))
+    assert Allowance.of(unknown, ANALYSIS, Spent()).shares == {}
     assert Spent.of(Usage()).by_cap == {"max_model_calls": 0, "max_tokens": 0, "max_usd": 0.0}

@@ -7,154 +7,61 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spending import paid, refused, request, run_on, waiting
 
 from deep_research import SharedBudget
 from deep_research.budget.shared_budget import BudgetScope
-from deep_research.budget.spend import Spend
 from deep_research.errors import BudgetError, ConfigurationError
-from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, RunOptions
+from deep_research.state import Budget
 
 
-def request(tokens=100, usd=0.1):
-    return Reservation(
-        call_id="",
-        role="planner",
-        phase=DeepResearchPhase.PLANNING,
-        model="m",
-        input_tokens=tokens,
-        output_tokens=0,
-        cost_usd=usd,
-    )
-
-
-def run_on(*shared, **caps):
-    state = DeepResearchState(query="q", options=RunOptions(budget=Budget(**caps)))
-    return Spend(state, BudgetScope(shared))
-
-
-@pytest.mark.parametrize(
-    ("caps", "cap"),
-    [
-        ({"max_usd": 0.15}, "max_usd"),
-        ({"max_tokens": 150}, "max_tokens"),
-        ({"max_model_calls": 1}, "max_model_calls"),
-    ],
-)
-def test_what_one_run_spent_another_cannot_spend_again(caps, cap):
-    async def journey():
-        shared = SharedBudget(**caps)
-        one, other = run_on(shared), run_on(shared)
-        held = await one.hold(request())
-        one.settle(held.call_id, 100, 0.1)
-        with pytest.raises(BudgetError) as caught:
-            await other.hold(request())
-        return caught.value
-
-    error = asyncio.run(journey())
-    assert (error.data["cap"], error.data["shared"]) == (cap, True)
-    assert f"the shared cap {cap}" in error.problem
-
-
-def test_what_is_spent_and_left_can_be_read():
-    async def journey():
-        shared = SharedBudget(max_usd=1.0, max_tokens=1_000, max_searches=3)
-        spend = run_on(shared)
-        await spend.hold(request(tokens=300, usd=0.25))
-        aside = shared.spent, shared.left
-        spend.settle("call-000001", 200, 0.125)
-        return shared, aside
-
-    shared, (spent, left) = asyncio.run(journey())
-    assert (spent.tokens, spent.cost_usd, left.max_tokens, left.max_usd) == (0, 0.0, 700, 0.75)
+async def test_what_is_spent_and_left_can_be_read():
+    shared = SharedBudget(max_usd=1.0, max_tokens=1_000, max_searches=3)
+    spend = run_on(shared)
+    held = await spend.hold(request(tokens=300, usd=0.25))
+    assert (shared.spent.tokens, shared.spent.cost_usd) == (0, 0.0)
+    assert (shared.left.max_tokens, shared.left.max_usd) == (700, 0.75)
+    spend.settle(held.call_id, 200, 0.125)
     assert (shared.spent.model_calls, shared.spent.tokens, shared.spent.cost_usd) == (1, 200, 0.125)
     assert shared.left == Budget(max_usd=0.875, max_tokens=800, max_searches=3)
     assert repr(shared) == "SharedBudget(max_usd=1, max_tokens=1000, max_searches=3)"
 
 
-def test_where_a_price_is_unknown_dollars_are_neither_counted_nor_left():
-    async def journey():
-        capped, counting = SharedBudget(max_usd=1.0), SharedBudget(max_tokens=1_000)
-        with pytest.raises(ConfigurationError, match="price of 'm', which is unknown"):
-            await run_on(capped).hold(request(usd=None))
-        spend = run_on(counting)
-        held = await spend.hold(request(usd=None))
-        spend.settle(held.call_id, 10, None)
-        return counting.spent.cost_usd
-
-    assert asyncio.run(journey()) is None
+async def test_where_a_price_is_unknown_dollars_are_neither_counted_nor_left():
+    capped, counting = SharedBudget(max_usd=1.0), SharedBudget(max_tokens=1_000)
+    with pytest.raises(ConfigurationError, match="price of 'm', which is unknown"):
+        await run_on(capped).hold(request(usd=None))
+    spend = run_on(counting)
+    held = await spend.hold(request(usd=None))
+    spend.settle(held.call_id, 10, None)
+    assert counting.spent.cost_usd is None
 
 
-def test_a_request_is_set_aside_for_in_all_budgets_or_in_none():
-    async def journey():
-        large = SharedBudget(max_tokens=1_000)
-        small = SharedBudget(max_tokens=50, within=large)
-        other = SharedBudget(max_tokens=1_000)
-        spend = run_on(other, small)
-        with pytest.raises(BudgetError):
-            await spend.hold(request())
-        assert (large.left.max_tokens, other.left.max_tokens, small.left.max_tokens) == (1_000, 1_000, 50)
-        assert not spend.ledger.reservations
-        await spend.hold(request(tokens=40))
-        assert (large.left.max_tokens, other.left.max_tokens, small.left.max_tokens) == (960, 960, 10)
-        spend.lose("call-000001")
-        return large.spent.tokens, other.spent.tokens, small.spent.tokens
-
-    assert asyncio.run(journey()) == (40, 40, 40)
+async def test_a_request_is_set_aside_for_in_all_budgets_or_in_none_and_once_in_each():
+    large = SharedBudget(max_tokens=1_000)
+    small, other = SharedBudget(max_tokens=50, within=large), SharedBudget(max_tokens=1_000)
+    budgets, spend = (large, other, small), run_on(other, small, large)
+    await refused(spend)
+    assert [budget.left.max_tokens for budget in budgets] == [1_000, 1_000, 50]
+    assert not spend.ledger.reservations
+    held = await spend.hold(request(tokens=40))
+    assert [budget.left.max_tokens for budget in budgets] == [960, 960, 10]
+    spend.lose(held.call_id)
+    assert [budget.spent.tokens for budget in budgets] == [40, 40, 40]
 
 
-def test_a_budget_that_is_given_twice_is_charged_once():
-    async def journey():
-        large = SharedBudget(max_tokens=1_000)
-        spend = run_on(large, SharedBudget(within=large))
-        held = await spend.hold(request())
-        spend.settle(held.call_id, 100, 0.1)
-        return large.spent.tokens
-
-    assert asyncio.run(journey()) == 100
-
-
-def test_the_cap_of_the_run_holds_beside_a_shared_one():
-    async def journey():
-        shared = SharedBudget(max_tokens=1_000)
-        with pytest.raises(BudgetError) as caught:
-            await run_on(shared, max_tokens=50).hold(request())
-        return caught.value.data["shared"], shared.left.max_tokens
-
-    assert asyncio.run(journey()) == (False, 1_000)
-
-
-def test_what_does_not_fit_waits_for_the_requests_of_other_runs():
-    async def journey():
-        shared = SharedBudget(max_tokens=150)
-        one, other = run_on(shared), run_on(shared)
-        held = await one.hold(request())
-        waiting = asyncio.create_task(other.hold(request()))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        one.settle(held.call_id, 20, 0.0)
-        return await waiting
-
-    assert asyncio.run(journey()).call_id == "call-000001"
-
-
-def test_nobody_waits_for_what_could_not_come_free():
-    async def journey():
-        shared = SharedBudget(max_tokens=150)
-        one, other = run_on(shared), run_on(shared)
-        held = await one.hold(request())
-        one.settle(held.call_id, 100, 0.0)
-        await one.hold(request(tokens=10))  # is in flight, and even if it took nothing it would not help
-        with pytest.raises(BudgetError):
-            await other.hold(request())
-
-    asyncio.run(journey())
+async def test_nobody_waits_for_what_could_not_come_free():
+    shared = SharedBudget(max_tokens=150)
+    one = run_on(shared)
+    await paid(one)
+    await one.hold(request(tokens=10))  # is in flight, and even if it took nothing it would not help
+    await refused(run_on(shared))
 
 
 @pytest.mark.timed
 def test_a_run_in_another_thread_is_woken(monkeypatch):
-    monkeypatch.setattr(
-        "deep_research.budget.spend.LOOK_AGAIN_SECONDS", 3_600.0
-    )  # one is told, and does not look for oneself
+    # One is told, and does not look for oneself.
+    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN_SECONDS", 3_600.0)
     shared = SharedBudget(max_tokens=150)
     holds, waits = threading.Event(), threading.Event()
 
@@ -167,9 +74,7 @@ def test_a_run_in_another_thread_is_woken(monkeypatch):
 
     async def second():
         await asyncio.to_thread(holds.wait, 300)
-        task = asyncio.create_task(run_on(shared).hold(request()))
-        await asyncio.sleep(0)
-        assert not task.done()
+        task = await waiting(run_on(shared))
         waits.set()
         async with asyncio.timeout(300):
             await task
@@ -188,9 +93,8 @@ def test_a_loop_that_is_gone_gives_nothing_back_and_keeps_nobody_waiting(monkeyp
     loop.run_until_complete(gone.hold(request()))
 
     async def later():
-        with pytest.raises(BudgetError):
-            await run_on(shared).hold(request())
-        return await run_on(shared).hold(request(tokens=50))
+        await refused(run_on(shared))
+        await run_on(shared).hold(request(tokens=50))
 
     asyncio.run(later())
     gone.settle("call-000001", 1, 0.0)  # too late
@@ -205,43 +109,33 @@ def test_who_waits_looks_again_for_loops_that_went_meanwhile(monkeypatch):
     shared = SharedBudget(max_tokens=150)
     holds, leave = threading.Event(), threading.Event()
 
-    def other():
-        async def hold():
-            await run_on(shared).hold(request())
-            holds.set()
-            await asyncio.to_thread(leave.wait, 300)
+    async def hold():
+        await run_on(shared).hold(request())
+        holds.set()
+        await asyncio.to_thread(leave.wait, 300)
 
-        asyncio.run(hold())
-
-    thread = threading.Thread(target=other)
-    thread.start()
-
-    async def waiting():
+    async def wait():
         await asyncio.to_thread(holds.wait, 300)
-        task = asyncio.create_task(run_on(shared).hold(request()))
-        await asyncio.sleep(0)
+        task = await waiting(run_on(shared))
         leave.set()
         async with asyncio.timeout(300):
             with pytest.raises(BudgetError):
                 await task
 
-    asyncio.run(waiting())
+    thread = threading.Thread(target=lambda: asyncio.run(hold()))
+    thread.start()
+    asyncio.run(wait())
     thread.join()
 
 
-def test_who_was_cancelled_while_waiting_is_forgotten():
-    async def journey():
-        shared = SharedBudget(max_tokens=150)
-        one = run_on(shared)
-        held = await one.hold(request())
-        waiting = asyncio.create_task(run_on(shared).hold(request()))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        one.settle(held.call_id, 100, 0.0)
-        return shared
-
-    shared = asyncio.run(journey())
+async def test_who_was_cancelled_while_waiting_is_forgotten():
+    shared = SharedBudget(max_tokens=150)
+    one = run_on(shared)
+    held = await one.hold(request())
+    task = await waiting(run_on(shared))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    one.settle(held.call_id, 100, 0.0)
     assert not len(shared._line)
     assert shared.left.max_tokens == 50
 
@@ -260,20 +154,18 @@ def test_searches_and_pages_are_taken_from_all_or_from_none():
     assert BudgetScope().take("max_fetches") is None
 
 
+WRONG = {
+    "max_usd": [-1.0, float("inf"), float("nan"), "5"],
+    "max_tokens": ["many", "5"],
+    "max_model_calls": [True],
+    "max_searches": [2.0],
+    "max_fetches": [-3],
+    "within": ["large"],
+}
+
+
 @pytest.mark.parametrize(
-    "caps",
-    [
-        {"max_usd": -1.0},
-        {"max_usd": float("inf")},
-        {"max_usd": float("nan")},
-        {"max_usd": "5"},
-        {"max_tokens": "many"},
-        {"max_tokens": "5"},
-        {"max_model_calls": True},
-        {"max_searches": 2.0},
-        {"max_fetches": -3},
-        {"within": "large"},
-    ],
+    "caps", [{name: wrong} for name, values in WRONG.items() for wrong in values], ids=str
 )
 def test_a_cap_that_is_none_is_told_at_once_in_one_line(caps):
     with pytest.raises(ConfigurationError) as caught:
@@ -296,19 +188,18 @@ def test_in_a_child_process_what_the_parent_has_in_flight_stays_charged():
 
 @pytest.mark.timed
 @given(
-    st.integers(0, 3_000),
-    st.integers(0, 3_000),
+    *[st.integers(0, 3_000)] * 3,
     st.lists(st.lists(st.tuples(st.integers(0, 300), st.floats(0, 1)), max_size=8), max_size=6),
     st.randoms(use_true_random=False),
 )
-def test_whatever_runs_take_no_shared_cap_is_passed(cap, inner, runs, chance):
+def test_whatever_runs_take_no_cap_is_passed(cap, inner, own, runs, chance):
     """Each request takes any part of what was set aside for it, or is lost, and they end in any order."""
     large = SharedBudget(max_tokens=cap)
     small = SharedBudget(max_tokens=inner, within=large)
 
     async def one(spend, most, part):
         try:
-            own = await spend.hold(request(tokens=most))
+            held = await spend.hold(request(tokens=most))
         except BudgetError:
             return
         for _ in range(chance.randrange(4)):
@@ -317,15 +208,17 @@ def test_whatever_runs_take_no_shared_cap_is_passed(cap, inner, runs, chance):
             left, spent = budget.left.max_tokens, budget.spent.tokens
             assert left >= 0
             assert spent + left <= budget.budget.max_tokens
+        aside = sum(each.tokens.total for each in spend.ledger.reservations.values())
+        assert spend.ledger.tokens + aside <= own
         if chance.random() < 0.2:
-            spend.lose(own.call_id)
+            spend.lose(held.call_id)
         else:
-            spend.settle(own.call_id, int(most * part), 0.0)
+            spend.settle(held.call_id, int(most * part), 0.0)
 
     async def journey():
         async with asyncio.timeout(300), asyncio.TaskGroup() as group:
             for number, wanted in enumerate(runs):
-                spend = run_on(small if number % 2 else large)
+                spend = run_on(small if number % 2 else large, max_tokens=own)
                 for most, part in wanted:
                     group.create_task(one(spend, most, part))
 
@@ -333,31 +226,3 @@ def test_whatever_runs_take_no_shared_cap_is_passed(cap, inner, runs, chance):
     assert large.spent.tokens <= cap
     assert small.spent.tokens <= inner
     assert large.left.max_tokens == cap - large.spent.tokens  # nothing is set aside any more
-
-
-@pytest.mark.timed
-def test_runs_on_many_threads_draw_on_one_budget_without_passing_it():
-    shared = SharedBudget(max_tokens=5_000)
-    taken = []
-
-    async def one(spend, tokens):
-        try:
-            own = await spend.hold(request(tokens=tokens))
-        except BudgetError:
-            return
-        await asyncio.sleep(0)
-        spend.settle(own.call_id, tokens - 7, 0.0)
-        taken.append(tokens - 7)
-
-    async def run(number):
-        spend = run_on(shared)
-        async with asyncio.timeout(300):
-            await asyncio.gather(*(one(spend, 20 + (number * 31 + n * 17) % 80) for n in range(40)))
-
-    threads = [threading.Thread(target=lambda n=n: asyncio.run(run(n))) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(taken) == shared.spent.tokens <= 5_000
-    assert shared.left.max_tokens == 5_000 - shared.spent.tokens < 100

@@ -22,32 +22,30 @@ def call(text, form=None):
     return ModelCall(messages=(Message(content=text),), form=form)
 
 
-def test_without_an_encoding_the_bytes_are_the_bound():
-    counter = Counter()
-    assert not counter.exact
-    assert counter.bound("Straße") == 7
-    assert counter.expected("a" * 300) == 100
-
-
-def test_with_the_models_own_encoding_both_are_the_count():
-    counter = Counter(Words())
-    assert counter.exact
-    assert counter.bound("three short words") == counter.expected("three short words") == 3
-
-
-@given(st.text(max_size=200))
-def test_half_a_character_is_counted_and_never_raises(text):
-    assert Counter().bound(text + "\ud800") >= len(text)
+@pytest.mark.parametrize(
+    ("counter", "exact", "text", "expected", "bound"),
+    [
+        (Counter(), False, "Straße", 2, 7),
+        (Counter(), False, "a" * 300, 100, 300),
+        (Counter(Words()), True, "three short words", 3, 3),
+    ],
+    ids=["bytes", "a long word", "the model's own encoding"],
+)
+def test_without_an_encoding_the_bytes_are_the_bound_and_with_one_the_count(
+    counter, exact, text, expected, bound
+):
+    assert (counter.exact, counter.expected(text), counter.bound(text)) == (exact, expected, bound)
 
 
 @given(st.text(max_size=300))
-def test_the_bound_is_never_below_what_is_expected(text):
+def test_the_bound_is_never_below_what_is_expected_and_counts_half_characters(text):
     assert Counter().bound(text) >= Counter().expected(text)
+    assert Counter().bound(text + "\ud800") >= len(text)
 
 
 def test_a_call_counts_what_services_put_around_it():
     form = Form(by="schema", name="F", json_schema={"a": 1})
-    plain, formed = (asyncio.run(Counter().bound_of(call("ab", f))) for f in (None, form))
+    plain, formed = (asyncio.run(Counter().bound_of(call("ab", each))) for each in (None, form))
     assert plain == 2 + PER_CALL + 2 * PER_MESSAGE
     assert formed == plain + PER_FORM + len("F") + len('{"a": 1}')
 

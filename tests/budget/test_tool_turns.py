@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from spending import state
 
 from deep_research.budget.metered import ModelRoles
 from deep_research.errors import BudgetError
@@ -21,7 +22,7 @@ from deep_research.models import (
 from deep_research.models.abilities import Abilities
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.profiles import Price, Profile
-from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, ModelRole, RunOptions
+from deep_research.state import DeepResearchPhase, ModelRole
 from deep_research.testing import MemoryJournal
 from deep_research.testing.models import ScriptedProvider
 
@@ -43,21 +44,23 @@ def call_of(number, **arguments):
 
 
 def run_models(replies, **budget):
-    state = DeepResearchState(
-        research_id="deepres-000000000000", query="q", options=RunOptions(budget=Budget(**budget))
-    )
-    provider = ScriptedProvider(replies, tools=True)
+    provider, journal = ScriptedProvider(replies, tools=True), MemoryJournal(state(**budget))
     price = Price(input=1.0, cache_read=0.5, output=10.0)
     profile = Profile(context=20_000, output=1_000, price=price)
     pool = ModelPool(profiles={"scripted:": profile}, common=Shared(Gates(), Abilities()))
-    models = ModelRoles(pool=pool, chain=[provider]).of_run(journal := MemoryJournal(state))
+    models = ModelRoles(pool=pool, chain=[provider]).of_run(journal)
     return models.model(ModelRole.TASK_AGENT, DeepResearchPhase.GATHERING, steered=False), provider, journal
 
 
 def asked(*messages, **more):
-    return ModelCall(
-        messages=(Message(content="Which ships?"), *messages), tools=(SEARCH,), max_output=500, **more
-    )
+    told = (Message(content="Which ships?"), *messages)
+    return ModelCall(messages=told, **{"tools": (SEARCH,), "max_output": 500} | more)
+
+
+def turned(call, *replies):
+    """The turn that comes of a call."""
+    model, *_ = run_models(replies or [said()])
+    return asyncio.run(model.turn(call)).value
 
 
 def test_a_turn_is_reserved_and_settled_with_its_thoughts_and_what_the_cache_held():
@@ -89,18 +92,15 @@ def test_the_schemas_of_tools_are_part_of_what_a_request_is_bounded_by():
     sizes = []
     for tool in (SEARCH, large):
         model, _, journal = run_models([said(call_of(1))])
-        asyncio.run(model.turn(asked().model_copy(update={"tools": (tool,)})))
+        asyncio.run(model.turn(asked(tools=(tool,))))
         sizes.append(journal.events[0].reservation.input_tokens)
     assert sizes[1] - sizes[0] > 3_900
 
 
 def test_what_may_not_be_repeated_is_cut_out_of_texts_and_arguments_and_the_turn_goes_back_as_it_came():
     leak = {"type": "thinking", "thinking": f"{OURS} {MARK}", "signature": "s"}
-    told = said(
-        call_of(1, query=f"x {MARK}", names=[OURS], by={"k": OURS}), text=f"They say: {OURS}", blocks=(leak,)
-    )
-    model, _, _ = run_models([told])
-    turn = asyncio.run(model.turn(asked(system=OURS, nonce=MARK))).value
+    call = call_of(1, query=f"x {MARK}", names=[OURS], by={"k": OURS})
+    turn = turned(asked(system=OURS, nonce=MARK), said(call, text=f"They say: {OURS}", blocks=(leak,)))
     assert turn.content == "They say: […]."
     assert turn.calls[0].arguments == {"query": "x […]", "names": ["[…]."], "by": {"k": "[…]."}}
     assert turn.native.blocks == (leak,)
@@ -108,26 +108,21 @@ def test_what_may_not_be_repeated_is_cut_out_of_texts_and_arguments_and_the_turn
 
 def test_what_outputs_show_may_be_said():
     shown = Message(role="assistant", calls=(call_of(1),)), Message(outputs=(call_of(1).output(OURS),))
-    model, _, _ = run_models([said(text=f"They say: {OURS}")])
-    turn = asyncio.run(model.turn(asked(*shown, system=OURS, nonce=MARK))).value
+    turn = turned(asked(*shown, system=OURS, nonce=MARK), said(text=f"They say: {OURS}"))
     assert turn.content == f"They say: {OURS}"
 
 
 def test_no_secret_is_sent_in_any_part_of_a_conversation():
     register_secret(SECRET)
-    calls = (call_of(1, query=f"x {SECRET}"),)
-    blocks = {"type": "thinking", "thinking": f"the key is {SECRET}", "signature": "s"}
-    origin = "scripted:model-1"
-    held = Message(role="assistant", calls=calls, native=NativeTurn(blocks=(blocks,), origin=origin))
-    clean = Message(
-        role="assistant", calls=(call_of(2),), native=NativeTurn(blocks=(THINKING,), origin=origin)
-    )
-    conversation = (
-        held,
-        Message(outputs=(calls[0].output(f"found {SECRET}"),), content=SECRET),
-        clean,
-        Message(outputs=(call_of(2).output("none"),)),
-    )
+
+    def turn_of(call, thinking):
+        native = NativeTurn(blocks=(thinking,), origin="scripted:model-1")
+        return Message(role="assistant", calls=(call,), native=native)
+
+    call, thinking = call_of(1, query=f"x {SECRET}"), THINKING | {"thinking": f"the key is {SECRET}"}
+    clean = turn_of(call_of(2), THINKING)
+    outputs = Message(outputs=(call.output(f"found {SECRET}"),), content=SECRET)
+    conversation = (turn_of(call, thinking), outputs, clean, Message(outputs=(call_of(2).output("none"),)))
     model, provider, _ = run_models([said()])
     asyncio.run(model.turn(asked(*conversation, system=f"be {SECRET}")))
     (sent,) = provider.calls

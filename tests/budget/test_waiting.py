@@ -4,36 +4,10 @@ import asyncio
 import time
 
 import pytest
+from spending import request, run_on, settled, waiting
 
 from deep_research import SharedBudget
-from deep_research.budget.shared_budget import BudgetScope
-from deep_research.budget.spend import Spend
-from deep_research.budget.spend_ledger import Ledger
 from deep_research.errors import BudgetError
-from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, RunOptions
-
-
-def request(tokens=100, usd=0.0):
-    return Reservation(
-        call_id="",
-        role="planner",
-        phase=DeepResearchPhase.PLANNING,
-        model="m",
-        input_tokens=tokens,
-        output_tokens=0,
-        cost_usd=usd,
-    )
-
-
-def run_on(*shared, **caps):
-    state = DeepResearchState(query="q", options=RunOptions(budget=Budget(**caps)))
-    return Spend(state, BudgetScope(shared))
-
-
-async def settled():
-    """All that can go on without a change has gone on."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 @pytest.mark.timed
@@ -64,104 +38,64 @@ def test_a_thousand_who_wait_are_served_without_holding_up_the_loop(least):
     assert least(1, lambda: asyncio.run(journey())) < 1
 
 
-def test_a_large_request_does_not_wait_behind_small_ones_that_came_later():
-    order = []
+async def test_a_large_request_does_not_wait_behind_small_ones_that_came_later():
+    order, shared = [], SharedBudget(max_tokens=100)
 
-    async def one(shared, tokens):
+    async def one(tokens):
         spend = run_on(shared)
         held = await spend.hold(request(tokens))
         order.append(tokens)
         await asyncio.sleep(0)
         spend.settle(held.call_id, 0, 0.0)
 
-    async def journey():
-        shared = SharedBudget(max_tokens=100)
-        async with asyncio.TaskGroup() as group:
-            for tokens in (60, 100, 10, 20, 30):
-                group.create_task(one(shared, tokens))
-
-    asyncio.run(journey())
+    await asyncio.gather(*map(one, (60, 100, 10, 20, 30)))
     assert order == [60, 100, 10, 20, 30]
 
 
-def test_who_comes_when_somebody_waits_waits_behind():
-    async def journey():
-        shared = SharedBudget(max_tokens=100)
-        one, large, small = run_on(shared), run_on(shared), run_on(shared)
-        held = await one.hold(request(60))
-        waiting = asyncio.create_task(large.hold(request(100)))
-        await settled()
-        late = asyncio.create_task(small.hold(request(10)))
-        await settled()
-        assert not late.done()  # though it would fit
-        one.settle(held.call_id, 0, 0.0)
-        await waiting
-        await settled()
-        assert not late.done()
-        large.settle("call-000001", 0, 0.0)
-        await late
-
-    asyncio.run(journey())
+async def test_who_comes_when_somebody_waits_waits_behind():
+    shared = SharedBudget(max_tokens=100)
+    one, large = run_on(shared), run_on(shared)
+    held = await one.hold(request(60))
+    first = await waiting(large, 100)
+    late = await waiting(run_on(shared), 10)  # though it would fit
+    one.settle(held.call_id, 0, 0.0)
+    held = await first
+    await settled()
+    assert not late.done()
+    large.settle(held.call_id, 0, 0.0)
+    await late
 
 
-def test_who_gives_up_the_first_place_leaves_the_turn_to_the_next():
-    async def journey():
-        shared = SharedBudget(max_tokens=100)
-        await run_on(shared).hold(request(60))
-        first = asyncio.create_task(run_on(shared).hold(request(100)))
-        await settled()
-        second = asyncio.create_task(run_on(shared).hold(request(10)))
-        await settled()
-        assert not second.done()  # it would fit, and is not the first
-        first.cancel()
-        assert (await second).tokens.total == 10
-
-    asyncio.run(journey())
+async def test_who_gives_up_the_first_place_leaves_the_turn_to_the_next():
+    shared = SharedBudget(max_tokens=100)
+    await run_on(shared).hold(request(60))
+    first = await waiting(run_on(shared), 100)
+    second = await waiting(run_on(shared), 10)  # it would fit, and is not the first
+    first.cancel()
+    assert (await second).tokens.total == 10
 
 
-def test_what_will_never_fit_any_more_is_told_in_turn():
-    async def journey():
-        shared = SharedBudget(max_tokens=100)
-        one = run_on(shared)
-        held = await one.hold(request(60))
-        waiting = [asyncio.create_task(run_on(shared).hold(request(50))) for _ in range(5)]
-        await settled()
-        one.settle(held.call_id, 60, 0.0)
-        return await asyncio.gather(*waiting, return_exceptions=True)
-
-    assert {type(each) for each in asyncio.run(journey())} == {BudgetError}
+async def test_what_will_never_fit_any_more_is_told_in_turn():
+    shared = SharedBudget(max_tokens=100)
+    one = run_on(shared)
+    held = await one.hold(request(60))
+    tasks = [await waiting(run_on(shared), 50) for _ in range(5)]
+    one.settle(held.call_id, 60, 0.0)
+    told = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(each) for each in told} == {BudgetError}
 
 
-def test_who_waits_for_a_small_budget_keeps_nobody_of_the_larger_one_waiting():
-    async def journey():
-        large = SharedBudget(max_tokens=200)
-        small = SharedBudget(max_tokens=100, within=large)
-        one = run_on(small)
-        await one.hold(request(60))
-        waiting = asyncio.create_task(run_on(small).hold(request(60)))
-        await settled()
-        await run_on(large).hold(request(100))  # at once
-        assert not waiting.done()
-        one.settle("call-000001", 60, 0.0)
-        with pytest.raises(BudgetError):
-            await waiting
-
-    asyncio.run(journey())
-
-
-def test_who_waits_for_his_own_run_keeps_no_other_one_waiting():
-    async def journey():
-        shared = SharedBudget(max_tokens=200)
-        own = run_on(shared, max_tokens=100)
-        await own.hold(request(60))
-        waiting = asyncio.create_task(own.hold(request(60)))
-        await settled()
-        await run_on(shared).hold(request(100))  # at once
-        assert not waiting.done()
-        own.settle("call-000001", 0, 0.0)
-        assert (await waiting).tokens.total == 60
-
-    asyncio.run(journey())
+@pytest.mark.parametrize("is_own", [False, True], ids=["a small budget", "his own run"])
+async def test_who_waits_for_a_small_budget_or_his_own_run_keeps_no_other_one_waiting(is_own):
+    large = SharedBudget(max_tokens=200)
+    small = SharedBudget(max_tokens=100, within=large)
+    one = run_on(large, max_tokens=100) if is_own else run_on(small)
+    held = await one.hold(request(60))
+    task = await waiting(one if is_own else run_on(small), 60)
+    await run_on(large).hold(request(100))  # at once
+    assert not task.done()
+    one.settle(held.call_id, 0, 0.0)
+    assert (await task).tokens.total == 60
 
 
 @pytest.mark.timed
@@ -188,13 +122,3 @@ def test_a_loop_that_stands_still_keeps_nobody_waiting_and_joins_again_when_it_r
     still.run_until_complete(asyncio.wait_for(tasks[0], 300))
     still.close()
     assert shared.left.max_tokens == 10
-
-
-def test_sums_of_what_is_set_aside_do_not_drift():
-    ledger = Ledger(Budget(max_usd=1.0))
-    for _ in range(1_000):
-        for key, usd in enumerate((0.1, 0.2, 0.3)):
-            ledger.hold(key, request(usd=usd))
-        for key in range(3):
-            ledger.settle(key, 1, 0.0)
-    assert ledger.usage["max_usd"] == 0.0

@@ -1,9 +1,8 @@
 """Tables that are made up, as sources write them and as reports repeat them: truly, or with two columns exchanged."""
 
-from __future__ import annotations
-
 import html
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -16,103 +15,33 @@ from deep_research.state import DeepResearchState, Finding
 
 KINDS = ("md", "html", "csv")
 _FIRST = (
-    "Al",
-    "Bor",
-    "Cas",
-    "Dun",
-    "El",
-    "Fen",
-    "Gar",
-    "Hol",
-    "Is",
-    "Jor",
-    "Kel",
-    "Lun",
-    "Mar",
-    "Nor",
-    "Os",
-    "Pel",
-    "Quen",
-    "Ros",
-    "Sel",
-    "Tor",
-    "Ul",
-    "Ves",
-    "Wex",
-    "Yar",
-    "Zel",
-)
+    "Al", "Bor", "Cas", "Dun", "El", "Fen", "Gar", "Hol", "Is", "Jor", "Kel", "Lun", "Mar", "Nor", "Os",
+    "Pel", "Quen", "Ros", "Sel", "Tor", "Ul", "Ves", "Wex", "Yar", "Zel",
+)  # fmt: skip
 _LAST = (
-    "bridge",
-    "dale",
-    "field",
-    "gate",
-    "haven",
-    "ingham",
-    "ley",
-    "mouth",
-    "ness",
-    "port",
-    "stead",
-    "ton",
-    "wick",
-    "worth",
-)
+    "bridge", "dale", "field", "gate", "haven", "ingham", "ley", "mouth", "ness", "port", "stead", "ton",
+    "wick", "worth",
+)  # fmt: skip
 _PERSONS = (
-    "Ada",
-    "Ben",
-    "Cora",
-    "Dan",
-    "Edith",
-    "Finn",
-    "Greta",
-    "Hugo",
-    "Ines",
-    "Jan",
-    "Karl",
-    "Lena",
-    "Mona",
-    "Nils",
-    "Olga",
-    "Piet",
-    "Rosa",
-    "Sven",
-)
+    "Ada", "Ben", "Cora", "Dan", "Edith", "Finn", "Greta", "Hugo", "Ines", "Jan", "Karl", "Lena", "Mona",
+    "Nils", "Olga", "Piet", "Rosa", "Sven",
+)  # fmt: skip
 _STUFFS = (
-    "brick",
-    "granite",
-    "cast iron",
-    "oak",
-    "concrete",
-    "white stone",
-    "red sandstone",
-    "steel and glass",
-)
+    "brick", "granite", "cast iron", "oak", "concrete", "white stone", "red sandstone", "steel and glass",
+)  # fmt: skip
 _COUNTRIES = (
-    "Spain",
-    "France",
-    "Norway",
-    "United States",
-    "Chile",
-    "Japan",
-    "New Zealand",
-    "South Africa",
-    "Peru",
-)
+    "Spain", "France", "Norway", "United States", "Chile", "Japan", "New Zealand", "South Africa", "Peru",
+)  # fmt: skip
 _NOTES = (
-    "closed to visitors",
-    "rebuilt after a fire",
-    "the oldest of its kind",
-    "disputed",
-    "sold twice",
+    "closed to visitors", "rebuilt after a fire", "the oldest of its kind", "disputed", "sold twice",
     "in use",
-)
+)  # fmt: skip
 _THINGS = ("Lighthouse", "Bridge", "Station", "Mill", "Harbour", "Library")
 _PROSE = (
     "The figures were taken from the yearly returns of the keepers, which lie in the archive of the harbour office.",
     "Where a return was lost, those who looked after the place were asked for it, and their answers were compared.",
     "The register has been kept since the office was founded, and is printed once in ten years for all who want it.",
-)
+)  # fmt: skip
 MOST_ROWS = 9
 ALIKE = 0.3  # of the true cells that say it a little otherwise
 SECOND = 0.3  # of the sources that have a second table of the same things
@@ -127,29 +56,14 @@ class Column:
     unit: str = ""
 
 
-COLUMNS = (
-    Column("Country", "country"),
-    Column("Built", "year"),
-    Column("First lit", "year"),
-    Column("Reopened in", "year"),
-    Column("Height", "metres"),
-    Column("Depth", "metres"),
-    Column("Length (m)", "plain", "m"),
-    Column("Width (m)", "plain", "m"),
-    Column("Weight", "tonnes"),
-    Column("Share of visitors", "percent"),
-    Column("Share of cost", "percent"),
-    Column("Visitors per year", "count"),
-    Column("Steps", "small"),
-    Column("Staff", "small"),
-    Column("Cost", "money"),
-    Column("Engineer", "person"),
-    Column("Owner", "person"),
-    Column("Material", "stuff"),
-    Column("Listed", "yes"),
-    Column("Open to the public", "yes"),
-    Column("Opened on", "date"),
-    Column("Note", "note"),
+# Headings and what stands under them.
+_HEADINGS = """Country: country; Built: year; First lit: year; Reopened in: year; Height: metres; Depth: metres
+Length (m): plain; Width (m): plain; Weight: tonnes; Share of visitors: percent; Share of cost: percent
+Visitors per year: count; Steps: small; Staff: small; Cost: money; Engineer: person; Owner: person; Material: stuff
+Listed: yes; Open to the public: yes; Opened on: date; Note: note"""
+COLUMNS = tuple(
+    Column(heading.strip(), kind.strip(), "m" if kind.strip() == "plain" else "")
+    for heading, kind in (each.split(":") for each in re.split("[;\n]", _HEADINGS))
 )
 
 
@@ -178,40 +92,35 @@ def _pair(rng: random.Random, kind: str, size: int) -> tuple[Repeated, Repeated]
     thing = rng.choice(_THINGS)
     columns = rng.sample(COLUMNS, size - 1)
     names = list(dict.fromkeys(_place(rng) for _ in range(rng.randint(3, MOST_ROWS))))
-    table = [
-        [thing, *(c.heading for c in columns)],
-        *([n, *(_value(rng, c) for c in columns)] for n in names),
-    ]
-    tables = [table]
+
+    def table(columns: Sequence[Column]) -> list[list[str]]:
+        rows = ([name, *(_value(rng, column) for column in columns)] for name in names)
+        return [[thing, *(column.heading for column in columns)], *rows]
+
+    tables = [table(columns)]
     if rng.random() < SECOND:
-        more = rng.sample([c for c in COLUMNS if c not in columns], 2)
-        tables.append(
-            [[thing, *(c.heading for c in more)], *([n, *(_value(rng, c) for c in more)] for n in names)]
-        )
+        tables.append(table(rng.sample([column for column in COLUMNS if column not in columns], 2)))
+    header, *rows = tables[0]
     title = f"{thing} register of {_place(rng)}"
     text = read(_written(kind, title, tables), name=f"register.{kind}").text
     book = source(7, title, text)
-    rows = [line for line in text.split("\n") if " | " in line]
-    of = {name: next(row for row in rows if row.split(" | ")[0].strip(" |") == name) for name in names}
+    lines = [line for line in text.split("\n") if " | " in line]
+    of = {name: next(line for line in lines if line.split(" | ")[0].strip(" |") == name) for name in names}
     findings = {name: _finding(n, of[name], book, text) for n, name in enumerate(names, 100)}
-    state = DeepResearchState(
-        query=f"What is known of each {thing.lower()}?", sources=(book,), findings=tuple(findings.values())
-    )
-    told = rng.sample(table[1:], min(len(names), rng.randint(2, 5)))
+    question = f"What is known of each {thing.lower()}?"
+    state = DeepResearchState(query=question, sources=(book,), findings=tuple(findings.values()))
+    told = rng.sample(rows, min(len(names), rng.randint(2, 5)))
     a, b = rng.sample(range(1 if size > 2 else 0, size), 2)
     cited = rng.choice(("row", "cells"))
-    alike = [
-        [_otherwise(rng, cell, column) for cell, column in zip(row[1:], columns, strict=True)] for row in told
+    plain = [
+        [row[0], *(_otherwise(rng, *each) for each in zip(row[1:], columns, strict=True))] for row in told
     ]
-    plain = [[row[0], *cells] for row, cells in zip(told, alike, strict=True)]
     swapped = [_exchanged(row, a, b) for row in told]
-    ids = [findings[row[0]].id for row in told]
-    texts = {book.content_hash: text}
+    ids, texts = [findings[row[0]].id for row in told], {book.content_hash: text}
 
     def repeated(rows: Sequence[Sequence[str]], true: Mapping[tuple[str, str, str], bool]) -> Repeated:
-        return Repeated(_draft(table[0], rows, ids, cited), true, state, texts, kind, size)
+        return Repeated(_draft(header, rows, ids, cited), true, state, texts, kind, size)
 
-    header = table[0]
     true = {(row[0], header[n], row[n].strip("*")): True for row in plain for n in range(1, size)}
     found = {
         (row[0], header[n], row[n]): row[n] == was[n] and row[0] == was[0]
@@ -242,23 +151,21 @@ def _draft(header: Sequence[str], rows: Sequence[Sequence[str]], ids: Sequence[s
 
 def _written(kind: str, title: str, tables: Sequence[Sequence[Sequence[str]]]) -> bytes:
     if kind == "csv":  # one table a file
-        rows = tables[0]
-        return "\n".join(",".join(f'"{cell}"' for cell in row) for row in rows).encode()
+        return "\n".join(",".join(f'"{cell}"' for cell in row) for row in tables[0]).encode()
     if kind == "html":
-        made = "".join(
-            "<table>"
-            + "".join(
-                f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
-                for tag, row in zip(["th", *["td"] * len(table)], table, strict=False)
-            )
-            + "</table>"
-            for table in tables
-        )
         prose = "".join(f"<p>{said}</p>" for said in _PROSE)
-        page = f"<title>{title}</title></head><body><article><h1>{title}</h1>{prose}{made}</article></body>"
-        return f"<html><head>{page}</html>".encode()
+        body = f"<article><h1>{title}</h1>{prose}{''.join(map(_html, tables))}</article>"
+        return f"<html><head><title>{title}</title></head><body>{body}</body></html>".encode()
     made = "\n\n".join(map(_markdown, tables))
     return f"# {title}\n\n{' '.join(_PROSE)}\n\n{made}\n".encode()
+
+
+def _html(table: Sequence[Sequence[str]]) -> str:
+    def row(tag: str, cells: Sequence[str]) -> str:
+        return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+    header, *rows = table
+    return f"<table>{row('th', header)}{''.join(row('td', each) for each in rows)}</table>"
 
 
 def _markdown(table: Sequence[Sequence[str]]) -> str:

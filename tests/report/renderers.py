@@ -1,7 +1,5 @@
 """What six renderers make of a report, each as it comes and with what sites turn on, and what of that would act."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from html.parser import HTMLParser

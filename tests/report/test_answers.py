@@ -1,7 +1,5 @@
 """The answer so far to each question of a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -78,76 +76,33 @@ def test_a_run_without_a_plan_asks_its_question() -> None:
     assert answer.reason == "Not searched yet."
 
 
-REASONS: list[tuple[str, dict[str, Any], AnswerState, str]] = [
-    ("pending", {"sub_queries": (sub_query(0, PENDING),)}, AnswerState.OPEN, "Not searched yet."),
-    (
-        "over a cap",
-        {
-            "sub_queries": (sub_query(0, PENDING),),
-            "limits": (Limit(name="max_searches", message="The cap was reached.", skipped=("tower 0",)),),
-        },
-        AnswerState.OPEN,
-        "Not searched: The cap was reached.",
-    ),
-    (
-        "the run ended before",
-        {
-            "sub_queries": (sub_query(0, PENDING),),
-            "abort": Abort(
-                reason=AbortReason.ERROR, message="It broke.", phase=DeepResearchPhase.GATHERING, iteration=1
-            ),
-        },
-        AnswerState.OPEN,
-        "It broke.",
-    ),
-    (
-        "unread",
-        {"sub_queries": (sub_query(0, source_ids=("src-1",)),)},
-        AnswerState.SEARCHED,
-        "Its sources are still to be read.",
-    ),
-    (
-        "without a source",
-        {"sub_queries": (sub_query(0),)},
-        AnswerState.NOT_FOUND,
-        "The search found no source.",
-    ),
-    (
-        "one source read",
-        {"sub_queries": (sub_query(0, source_ids=("src-1",)),), "analyzed": frozenset({"src-1"})},
-        AnswerState.NOT_FOUND,
-        "The one source that was read does not answer it.",
-    ),
-    (
-        "two sources read",
-        {
-            "sub_queries": (sub_query(0, source_ids=("src-1", "src-2")),),
-            "analyzed": frozenset({"src-1", "src-2"}),
-        },
-        AnswerState.NOT_FOUND,
-        "None of 2 sources read answers it.",
-    ),
-    (
-        "failed",
-        {"sub_queries": (sub_query(0, FAILED, error="No service."),)},
-        AnswerState.FAILED,
-        "No service.",
-    ),
-    (
-        "failed for nothing",
-        {"sub_queries": (sub_query(0, FAILED),)},
-        AnswerState.FAILED,
-        "The search failed.",
-    ),
-]
+def once(**fields: Any) -> dict[str, Any]:
+    return {"sub_queries": (sub_query(0, **fields),)}
 
 
-@pytest.mark.parametrize(
-    ("fields", "reached", "reason"), [r[1:] for r in REASONS], ids=[r[0] for r in REASONS]
-)
-def test_a_question_without_an_answer_says_why(
-    fields: dict[str, Any], reached: AnswerState, reason: str
-) -> None:
+BROKEN = Abort(reason=AbortReason.ERROR, message="It broke.", phase=DeepResearchPhase.GATHERING, iteration=1)
+CAPPED = Limit(name="max_searches", message="The cap was reached.", skipped=("tower 0",))
+ONE, TWO = ("src-1",), ("src-1", "src-2")
+OPEN, LACKING = AnswerState.OPEN, AnswerState.NOT_FOUND
+REASONS: dict[str, tuple[dict[str, Any], AnswerState]] = {
+    "Not searched yet.": (once(status=PENDING), OPEN),
+    "Not searched: The cap was reached.": (once(status=PENDING) | {"limits": (CAPPED,)}, OPEN),
+    "It broke.": (once(status=PENDING) | {"abort": BROKEN}, OPEN),
+    "Its sources are still to be read.": (once(source_ids=ONE), AnswerState.SEARCHED),
+    "The search found no source.": (once(), LACKING),
+    "The one source that was read does not answer it.": (
+        once(source_ids=ONE) | {"analyzed": frozenset(ONE)},
+        LACKING,
+    ),
+    "None of 2 sources read answers it.": (once(source_ids=TWO) | {"analyzed": frozenset(TWO)}, LACKING),
+    "No service.": (once(status=FAILED, error="No service."), AnswerState.FAILED),
+    "The search failed.": (once(status=FAILED), AnswerState.FAILED),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_question_without_an_answer_says_why(reason: str) -> None:
+    fields, reached = REASONS[reason]
     for answer in answers_so_far(state(**fields)):
         assert (answer.state, answer.reason, answer.text, answer.sentences) == (reached, reason, "", ())
 
@@ -155,35 +110,24 @@ def test_a_question_without_an_answer_says_why(
 @pytest.mark.parametrize("found", AnswerStatus)
 def test_a_part_stands_as_it_was_weighed(found: AnswerStatus) -> None:
     plan = (sub_query(0, source_ids=("src-1",)), sub_query(1, FAILED, error="No service."))
-    answer, _ = answers_so_far(
-        state(
-            sub_queries=plan,
-            findings=(finding(1, part_id="part-1"),),
-            verdicts=(verdict(1, found, 1),),
-        )
-    )[:2]
+    told = finding(1, part_id="part-1")
+    answer, *_ = answers_so_far(state(sub_queries=plan, findings=(told,), verdicts=(verdict(1, found, 1),)))
     assert answer.state.value == found.value
     assert bool(answer.text) is (found is not AnswerStatus.NOT_FOUND)
     assert ("A search failed: No service." in answer.reason) is (found is not AnswerStatus.ANSWERED)
 
 
 def test_a_sub_query_has_the_findings_of_its_own_and_else_those_of_its_sources() -> None:
-    plan = (
-        sub_query(0, source_ids=("src-1",)),
-        sub_query(1, source_ids=("src-1", "src-2"), part_id="part-2"),
-    )
+    plan = (sub_query(0, source_ids=ONE), sub_query(1, source_ids=TWO, part_id="part-2"))
     told = (
         finding(1, sub_query_id="subq-0"),
         finding(2, part_id="part-2"),
         finding(3, part_id="part-1", source_ids=("src-2",)),
     )
     *_, first, second = answers_so_far(state(sub_queries=plan, findings=told))
-    assert (first.state, first.text, first.source_ids) == (AnswerState.FOUND, "Fact 1 is told.", ("src-1",))
-    assert (second.state, second.text, second.source_ids) == (
-        AnswerState.FOUND,
-        "Fact 2 is told.",
-        ("src-2",),
-    )
+    for number, answer in enumerate((first, second), 1):
+        assert (answer.state, answer.text) == (AnswerState.FOUND, f"Fact {number} is told.")
+        assert answer.source_ids == (f"src-{number}",)
 
 
 def test_the_best_supported_findings_answer_in_at_most_three_sentences() -> None:
@@ -208,14 +152,8 @@ def test_the_best_supported_findings_answer_in_at_most_three_sentences() -> None
 def test_what_may_hold_the_kind_of_answer_comes_first(expects: str, first: str) -> None:
     part = QuestionPart(id="part-1", text="How tall is it", expects=expects)
     told = (finding(1, "It is a tall tower indeed."), finding(2, "It is 40 metres tall."))
-    (answer,) = answers_so_far(
-        state(
-            query="How tall is it?",
-            parts=(part,),
-            findings=told,
-            verdicts=(verdict(1, AnswerStatus.ANSWERED, 1, 2),),
-        )
-    )
+    weighed = (verdict(1, AnswerStatus.ANSWERED, 1, 2),)
+    (answer,) = answers_so_far(state(parts=(part,), findings=told, verdicts=weighed))
     assert answer.sentences[0].text == first
 
 
@@ -227,40 +165,29 @@ def test_of_a_passage_only_what_was_chosen_is_told() -> None:
     assert answer.text == "It is 40 metres tall."
 
 
-def test_claims_that_sources_support_come_first_where_a_judge_said_which_answer() -> None:
-    claim = Claim(
-        id="claim-1",
-        text="c",
-        place=Span(start=0, end=1),
-        finding_ids=("find-2",),
-        verdict=ClaimVerdict.SUPPORTED,
-        code_verdict=ClaimVerdict.SUPPORTED,
-        checker="code",
+@pytest.mark.parametrize(("judged", "first"), [({}, 1), ({"part-1": ("c",)}, 2)])
+def test_claims_that_sources_support_come_first_where_a_judge_said_which_answer(
+    judged: dict[str, tuple[str, ...]], first: int
+) -> None:
+    carried = {"verdict": ClaimVerdict.SUPPORTED, "code_verdict": ClaimVerdict.SUPPORTED, "checker": "code"}
+    claim = Claim(id="claim-1", text="c", place=Span(start=0, end=1), finding_ids=("find-2",), **carried)
+    answer, _ = answers_so_far(
+        state(
+            findings=(finding(1), finding(2)),
+            claims=(claim,),
+            verdicts=(verdict(1, AnswerStatus.ANSWERED, 1, 2, claim_ids=("claim-1",)),),
+            part_judgements={part: PartJudgement(part_id=part, claims=c) for part, c in judged.items()},
+        )
     )
-    fields = {
-        "findings": (finding(1), finding(2)),
-        "claims": (claim,),
-        "verdicts": (verdict(1, AnswerStatus.ANSWERED, 1, 2, claim_ids=("claim-1",)),),
-    }
-    (without, _), (judged, _) = (
-        answers_so_far(state(**fields)),
-        answers_so_far(
-            state(**fields, part_judgements={"part-1": PartJudgement(part_id="part-1", claims=("c",))})
-        ),
-    )
-    assert without.sentences[0].text == "Fact 1 is told."
-    assert judged.sentences[0].text == "Fact 2 is told."
+    assert answer.sentences[0].text == f"Fact {first} is told."
 
 
 def test_the_facts_of_a_task_are_told_before_its_phase_is_over() -> None:
     quote = Quote(source_id="src-7", quote="q", start=0, end=1, content_hash="a" * 64)
     facts = (KeyFact(content="Nobody says so."), KeyFact(content="Bell Rock is told of.", quotes=(quote,)))
-    task = TaskState(
-        task=Task(
-            id="task-1", sub_query_id="subq-0", question="tower 0", limits=TaskLimits(steps=1, seconds=0)
-        ),
-        finding=TaskFinding(answer="Yes.", facts=facts),
-    )
+    limits = TaskLimits(steps=1, seconds=0)
+    task = Task(id="task-1", sub_query_id="subq-0", question="tower 0", limits=limits)
+    task = TaskState(task=task, finding=TaskFinding(answer="Yes.", facts=facts))
     answer = answers_so_far(state(sub_queries=(sub_query(0, PENDING),), tasks=(task,)))[-1]
     assert (answer.text, answer.source_ids) == ("Bell Rock is told of.", ("src-7",))
 

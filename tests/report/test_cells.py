@@ -1,5 +1,7 @@
 """A cell of a report is held against the column that it stands in."""
 
+from collections import Counter
+
 import pytest
 from made_tables import made
 from orm_light import finding, source, state
@@ -28,7 +30,6 @@ PLACES = {
     "its value with a remark": ("1870 (first lit)", "Orm", "Year", None),
     "a piece of it": ("Brook", "Orm", "Builder", None),
     "the value of another column": ("1870", "Orm", "Height (m)", "64"),
-    "that with a word more": ("about 1870", "Orm", "Height", "64"),
     "a name of another column": ("Carl Moor", "Orm", "Builder", "Ada Brook"),
     "the name of the row": ("Orm", "Orm", "Year", "1870"),
     "yes for no, as another column has it": ("no", "Hare", "Open", None),
@@ -37,9 +38,7 @@ PLACES = {
     "another column's figure in another unit": ("64 km", "Orm", "Range", "31 km"),
     "a heading that the source does not have": ("1870", "Orm", "Height above the sea", None),
     "a row that the source does not have": ("1870", "Elm", "Height", None),
-    "a longer name of the row in the source": ("1870", "Or", "Height", None),
     "nothing": ("", "Orm", "Height", None),
-    "marks alone": ("—", "Orm", "Height", None),
 }
 
 
@@ -112,30 +111,24 @@ KNOWN = state(
 F8, F9, F10, _ = (f"[{each.id}]" for each in KNOWN.findings)
 TEXTS = {LIST.content_hash: TEXT, OTHER.content_hash: OTHER_TEXT}
 
+
+def table(header, *rows):
+    lines = [header, "---|" * header.count("|") + "---", *rows]
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+SIZE, SIDE = "L | Height (m) | Year", " | Orm | Hare"
 REPORTS = {
-    "as the source has it": (f"| L | Height (m) | Year |\n|---|---|---|\n| Orm | 64 | 1870 {F8} |\n", set()),
-    "exchanged, by the reference of the row": (
-        f"| L | Height (m) | Year |\n|---|---|---|\n| Orm | 1870 | 64 {F8} |\n",
-        {"1870", "64"},
-    ),
-    "exchanged, each with its reference": (
-        f"| L | Height (m) | Year |\n|---|---|---|\n| Orm | 1870 {F8} | 64 {F8} |\n",
-        {"1870", "64"},
-    ),
+    "as the source has it": (table(SIZE, f"Orm | 64 | 1870 {F8}"), set()),
+    "exchanged, by the reference of the row": (table(SIZE, f"Orm | 1870 | 64 {F8}"), {"1870", "64"}),
+    "exchanged, each with its reference": (table(SIZE, f"Orm | 1870 {F8} | 64 {F8}"), {"1870", "64"}),
     "exchanged, without a reference": (
-        "| L | Range | Builder |\n|---|---|---|\n| Orm | Ada Brook | 31 km |\n",
-        {"Ada Brook", "31 km"},
+        table("L | Range | Builder", "Orm | Ada Brook | 31 km"), {"Ada Brook", "31 km"},
     ),
-    "on its side": (
-        f"| | Orm | Hare |\n|---|---|---|\n| Height (m) | 64 {F8} | 41 {F9} |\n| Year | 1870 {F8} | 1811 {F9} |\n",
-        set(),
-    ),
-    "on its side, exchanged": (
-        f"| | Orm | Hare |\n|---|---|---|\n| Height (m) | 41 {F8} {F9} | 64 {F8} {F9} |\n",
-        {"41", "64"},
-    ),
-    "by another source": (f"| L | Year |\n|---|---|\n| Orm | lit in 1903 {F10} |\n", set()),
-}
+    "on its side": (table(SIDE, f"Height (m) | 64 {F8} | 41 {F9}", f"Year | 1870 {F8} | 1811 {F9}"), set()),
+    "on its side, exchanged": (table(SIDE, f"Height (m) | 41 {F8} {F9} | 64 {F8} {F9}"), {"41", "64"}),
+    "by another source": (table("L | Year", f"Orm | lit in 1903 {F10}"), set()),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("draft", "wrong"), REPORTS.values(), ids=REPORTS)
@@ -156,7 +149,7 @@ def test_a_heading_that_seems_to_deny_says_nothing_against_a_cell_that_stands_un
     start = text.index("search |")
     told = finding(12, "search", page, text, text[start : text.index("\n", start)])
     checker = Checker(state(sources=(page,), findings=(told,)), {page.content_hash: text})
-    draft = f"| Call | Without it |\n|---|---|\n| search | a part of it [{told.id}] |\n"
+    draft = table("Call | Without it", f"search | a part of it [{told.id}]")
     (claim,) = checker.claims(draft, {})
     assert (claim.verdict, claim.evidence[0].quote) == (SUPPORTED, "search | all of it | a part of it")
 
@@ -164,14 +157,14 @@ def test_a_heading_that_seems_to_deny_says_nothing_against_a_cell_that_stands_un
 def test_what_the_row_cites_counts_before_what_another_finding_says():
     """The height of Orm is 1870 inches elsewhere: a reader of this row looks at the list."""
     checker = Checker(KNOWN, TEXTS)
-    (height, _) = checker.claims(f"| L | Height | Year |\n|---|---|---|\n| Orm | 1870 | 1870 {F8} |\n", {})
+    (height, _) = checker.claims(table("L | Height | Year", f"Orm | 1870 | 1870 {F8}"), {})
     assert (height.verdict, height.reasons[0].in_source) == (CONTRADICTED, "64")
-    (height,) = checker.claims("| L | Height |\n|---|---|\n| Orm | 1870 inches |\n", {})
+    (height,) = checker.claims(table("L | Height", "Orm | 1870 inches"), {})
     assert height.verdict is SUPPORTED
 
 
 def test_a_cell_is_repaired_by_no_reference_that_has_its_words_of_something_else():
-    draft = f"| L | Builder | Year |\n|---|---|---|\n| Orm | Carl Moor {F9} | 1870 {F8} |\n"
+    draft = table("L | Builder | Year", f"Orm | Carl Moor {F9} | 1870 {F8}")
     checker = Checker(KNOWN, TEXTS)
     text, repairs = repaired_by_code(draft, checker.claims(draft, {}), checker)
     assert (text, repairs) == (draft, ())
@@ -179,8 +172,7 @@ def test_a_cell_is_repaired_by_no_reference_that_has_its_words_of_something_else
 
 @pytest.mark.parametrize("count", [30, pytest.param(600, marks=pytest.mark.sweep)])
 def test_exchanged_columns_are_found_and_true_tables_are_kept(count):
-    told = {True: 0, False: 0}
-    right = {True: 0, False: 0}
+    told, right = Counter(), Counter()
     for pair in made(count):
         for table in pair:
             checker = Checker(table.state, table.texts)

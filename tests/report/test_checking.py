@@ -1,29 +1,12 @@
 """What carries each claim of a draft: saved texts, findings that it repeats, or the log of the run."""
 
 import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from orm_light import (
-    BUILT,
-    COST,
-    F1,
-    F2,
-    F3,
-    FINDINGS,
-    HARE,
-    ORM,
-    TALL,
-    TEXTS,
-    WHITE,
-    finding,
-    source,
-    state,
-)
+from hash_seeds import printed
+from orm_light import BUILT, COST, F1, F2, F3, FINDINGS, HARE, ORM, TALL, TEXTS, WHITE, finding, source, state
 
 from deep_research.phases.synthesis.repair import with_marks
 from deep_research.report import checking, citation_resolver
@@ -71,24 +54,16 @@ CITING = {
 
 @pytest.mark.parametrize(("draft", "verdict", "aspects"), CITING.values(), ids=CITING)
 def test_a_claim_is_set_against_the_sources_that_it_cites(draft, verdict, aspects):
-    found = claim(draft)
+    checker = Checker(state(), TEXTS)
+    (found,) = checker.claims(draft, {})
     assert found.verdict is found.code_verdict is verdict
+    assert checker.fails(found) is (verdict in (CONTRADICTED, UNSUPPORTED) or bool(aspects))
     assert {reason.aspect.value for reason in found.reasons} - {"words", "order"} == aspects
     assert (found.checker, found.basis, found.inherited) == (CHECKER, ClaimBasis.SOURCES, False)
     for quote in found.evidence:
         text = TEXTS[quote.content_hash]
         assert text[quote.start : quote.end] == quote.quote
     assert bool(found.evidence) or verdict is not SUPPORTED
-
-
-def test_what_is_doubted_fails_and_what_holds_or_may_hold_does_not():
-    checker = Checker(state(), TEXTS)
-    (wrong,) = checker.claims("The Orm lighthouse was built by Ada Brook in 1911.", {})
-    assert checker.fails(wrong)  # in part, but for a date that nothing has
-    for draft, verdict, aspects in CITING.values():
-        (found,) = checker.claims(draft, {})
-        doubted = verdict in (CONTRADICTED, UNSUPPORTED) or bool(aspects)
-        assert checker.fails(found) is doubted, draft
 
 
 # What cites nothing
@@ -104,7 +79,9 @@ UNCITED = {
 
 @pytest.mark.parametrize(("draft", "verdict", "finding_ids"), UNCITED.values(), ids=UNCITED)
 def test_a_claim_without_a_reference_inherits_those_of_what_it_repeats(draft, verdict, finding_ids):
-    found = claim(draft)
+    checker = Checker(state(), TEXTS)
+    found = checker.claims(draft, {})[-1]
+    assert checker.fails(found) is (verdict is UNSUPPORTED)  # in part, but for a date that nothing has
     assert (found.verdict, found.finding_ids, found.inherited) == (verdict, finding_ids, bool(finding_ids))
 
 
@@ -130,25 +107,21 @@ def test_a_lack_that_cites_a_source_is_set_against_that_source():
     assert claim(f"What the lamp weighs is unknown {F1}.").basis is ClaimBasis.SOURCES
 
 
-OWN = {
-    "what the engine says of itself": f"{IN_THEIR_WORDS}",
-    "a limit of the run": "- 3 pages could not be read.",
-    "what was left out": "2 further findings are left out to keep the wanted length.",
-}
+UNREAD = "3 pages could not be read."
 
 
-@pytest.mark.parametrize("draft", OWN.values(), ids=OWN)
+@pytest.mark.parametrize(
+    "draft", [IN_THEIR_WORDS, f"- {UNREAD}", "2 further findings are left out to keep the wanted length."]
+)
 def test_the_lines_of_the_engine_are_borne_out_by_the_log(draft):
-    notice = Notice(name="evidence", message="3 pages could not be read.")
-    for found in claims(draft, notices=(notice,)):
+    for found in claims(draft, notices=(Notice(name="evidence", message=UNREAD),)):
         assert (found.verdict, found.basis) == (SUPPORTED, ClaimBasis.RUN)
 
 
 def test_a_line_of_the_engine_that_does_not_hold_of_this_run_is_a_claim_like_others():
-    assert claim("3 pages could not be read.").verdict is UNSUPPORTED
-    assert claim(f"{BUILT[:-1]} {F1}. 9 further findings are left out to keep it short.").basis is not (
-        ClaimBasis.RUN
-    )
+    assert claim(UNREAD).verdict is UNSUPPORTED
+    left_out = claim(f"{BUILT[:-1]} {F1}. 9 further findings are left out to keep it short.")
+    assert left_out.basis is not ClaimBasis.RUN
 
 
 # Cells
@@ -162,9 +135,8 @@ def test_a_figure_is_its_sources_whatever_else_the_sentence_names():
     bought = finding(9, quote, book, text)
     known = {"sources": (book,), "findings": (bought,), "texts": {book.content_hash: text}}
     for figure, verdict in (("£612", SUPPORTED), ("£613", CONTRADICTED)):
-        found = claim(
-            f"| Source | Figure |\n|---|---|\n| The Bell Rock | {figure} [{bought.id}] |\n", **known
-        )
+        table = f"| Source | Figure |\n|---|---|\n| The Bell Rock | {figure} [{bought.id}] |\n"
+        found = claim(table, **known)
         assert (found.text, found.verdict) == (figure, verdict)
 
 
@@ -206,15 +178,11 @@ Er wurde im Jahr 1955 für die Besucher der Insel geöffnet {F1}.
 
 def test_words_of_another_language_carry_nothing_and_are_doubted_for_figures_alone():
     checker = Checker(state(), TEXTS)
-    told = [
-        (found.verdict, checker.fails(found), {reason.aspect.value for reason in found.reasons})
-        for found in checker.claims(GERMAN, {})
-    ]
-    assert told == [
-        (PARTIAL, False, {"language"}),
-        (PARTIAL, False, {"language"}),
-        (UNSUPPORTED, True, {"language", "date"}),
-    ]
+    made = checker.claims(GERMAN, {})
+    assert [claim.verdict for claim in made] == [PARTIAL, PARTIAL, UNSUPPORTED]
+    assert [checker.fails(claim) for claim in made] == [False, False, True]
+    aspects = [{reason.aspect.value for reason in claim.reasons} for claim in made]
+    assert aspects == [{"language"}, {"language"}, {"language", "date"}]
 
 
 # Texts that are not there
@@ -266,9 +234,8 @@ def test_a_claim_is_the_same_after_marks_were_put_in():
     failing = [each for each in before if Checker(state(), TEXTS).fails(each)]
     draft = with_marks(LONG, failing)
     after = claims(draft)
-    assert [each.model_copy(update={"is_marked": False, "place": None}) for each in after] == [
-        each.model_copy(update={"place": None}) for each in before
-    ]
+    unmarked, placeless = {"is_marked": False, "place": None}, {"place": None}
+    assert [c.model_copy(update=unmarked) for c in after] == [c.model_copy(update=placeless) for c in before]
     assert {each.id for each in after if each.is_marked} == {each.id for each in failing}
     assert len(failing) == 5
     assert with_marks(draft, after) == with_marks(draft, [each for each in after if not each.is_marked])
@@ -292,20 +259,15 @@ def test_the_word_of_the_judge_counts_where_quotes_back_it(said, words, counts):
     (before,) = claims(draft)
     assert before.verdict is PARTIAL
     quote = CitationResolver(state(), TEXTS).locate(words, (SECOND,)) if words else None
-    judgement = Judgement(
-        key=key_of(before),
-        verdict=said,
-        quotes=(quote,) if quote else (),
-        model="m",
-        reason="" if said else "A cap.",
-    )
+    quotes, reason = (quote,) if quote else (), "" if said else "A cap."
+    judgement = Judgement(key=key_of(before), verdict=said, quotes=quotes, model="m", reason=reason)
     (after,) = checked_claims(draft, state(), TEXTS, {key_of(before): judgement})
     assert (after.verdict, after.code_verdict, after.judgement) == (counts, PARTIAL, judgement)
     assert after.evidence == (judgement.quotes if said and quote and counts is said else before.evidence)
 
 
 @pytest.mark.parametrize("said", [PARTIAL, CONTRADICTED, UNSUPPORTED, None])
-def test_a_claim_that_is_its_sources_own_sentence_stays_supported(said):
+def test_a_claim_that_is_its_sources_own_sentence_stays_supported_whatever_the_judge_says(said):
     draft = f"{TALL[:-1]} {F2}."
     (before,) = claims(draft)
     judgement = Judgement(key=key_of(before), verdict=said, model="m")
@@ -335,19 +297,8 @@ def test_the_order_of_findings_sources_and_texts_changes_nothing(seed):
 
 
 def test_the_seed_of_hashes_changes_nothing():
-    here = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-    program = f"import sys; sys.path[:0] = {here}; import test_checking; print(test_checking.told())"
-    made = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-        for seed in ("0", "7")
-    }
-    assert made == {told()}
+    program = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})"
+    assert printed(f"{program}; import test_checking; print(test_checking.told())") == {f"{told()}\n"}
 
 
 # How much work
@@ -390,21 +341,6 @@ def test_the_work_for_a_claim_does_not_grow_with_their_number(count, monkeypatch
     assert seen["prepared"] <= len(FINDINGS) + len(TEXTS) + 1  # of what is not known
 
 
-@pytest.mark.timed
-@pytest.mark.sweep
-def test_ten_thousand_claims_take_a_hundred_times_as_long_as_a_hundred(seconds):
-    def checked(count):
-        citation_resolver._VERDICTS.clear()  # which are kept for the next draft
-        return claims(drafts[count])
-
-    drafts = {
-        n: "\n\n".join(f"The keepers of year {k} were never paid in gold {F1}." for k in range(n))
-        for n in (500, 10_000)
-    }
-    few = seconds(0.0, lambda: checked(500))
-    assert seconds(few * 20 * 2, lambda: checked(10_000)) < few * 20 * 2
-
-
 def test_what_a_draft_repeats_is_not_looked_for_again(monkeypatch):
     monkeypatch.setattr(citation_resolver, "_VERDICTS", {})
     made = []
@@ -418,7 +354,5 @@ def test_what_a_draft_repeats_is_not_looked_for_again(monkeypatch):
     assert claims(f"{draft} {BUILT[:-1]} {F1}.")[: len(first)] == first
     assert made == []
     other = {each: text.replace("whale oil", "seal oil") for each, text in TEXTS.items()}
-    assert (
-        claim(draft, texts=other).verdict is SUPPORTED
-    )  # under the same hash and id, in as many characters or not
+    assert claim(draft, texts=other).verdict is SUPPORTED  # under the same hash and id
     assert made

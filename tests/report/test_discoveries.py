@@ -1,7 +1,5 @@
 """The key discoveries of a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -15,19 +13,13 @@ QUOTE = Quote(source_id="src-1", quote="q", start=0, end=1, content_hash="a" * 6
 SOURCE = Source(id="src-1", sub_query_id="subq-1", title="Towers", url="towers.md")
 
 
+CARRIED = {"verdict": ClaimVerdict.SUPPORTED, "code_verdict": ClaimVerdict.SUPPORTED, "evidence": (QUOTE,)}
+
+
 def claim(number: int, **more: object) -> Claim:
-    fields: dict[str, object] = {
-        "id": f"claim-{number}",
-        "text": f"Tower {number} is tall.",
-        "place": Span(start=10 * number, end=10 * number + 5),
-        "finding_ids": (f"find-{number}",),
-        "numbers": (1,),
-        "verdict": ClaimVerdict.SUPPORTED,
-        "code_verdict": ClaimVerdict.SUPPORTED,
-        "checker": "code",
-        "evidence": (QUOTE,),
-    }
-    return Claim.model_validate(fields | more)
+    known = {"id": f"claim-{number}", "text": f"Tower {number} is tall.", "finding_ids": (f"find-{number}",)}
+    stands = {"checker": "code", "numbers": (1,), "place": Span(start=number, end=number + 1)}
+    return Claim.model_validate(CARRIED | known | stands | more)
 
 
 def finding(number: int, confidence: ConfidenceLevel = ConfidenceLevel.MEDIUM) -> Finding:
@@ -36,16 +28,8 @@ def finding(number: int, confidence: ConfidenceLevel = ConfidenceLevel.MEDIUM) -
 
 @pytest.mark.parametrize(
     "more",
-    [
-        {"verdict": ClaimVerdict.PARTIAL},
-        {"verdict": ClaimVerdict.CONTRADICTED},
-        {"verdict": ClaimVerdict.UNSUPPORTED},
-        {"verdict": ClaimVerdict.UNCHECKED},
-        {"basis": ClaimBasis.RUN},
-        {"is_marked": True},
-        {"evidence": ()},
-        {"finding_ids": ()},
-    ],
+    [{"basis": ClaimBasis.RUN}, {"is_marked": True}, {"evidence": ()}, {"finding_ids": ()}]
+    + [{"verdict": each} for each in ClaimVerdict if each is not ClaimVerdict.SUPPORTED],
     ids=str,
 )
 def test_only_what_sources_support_is_a_discovery(more: dict[str, object]) -> None:
@@ -76,11 +60,9 @@ def test_a_completed_run_has_discoveries_with_source_and_confidence() -> None:
         supported = {c.id for c in result.claims if c.verdict is ClaimVerdict.SUPPORTED}
         known = {source.id: source for source in result.sources}
         for each in result.discoveries:
+            source = known[each.source_id]
             assert each.claim_id in supported
-            assert (each.title, each.published) == (
-                known[each.source_id].title,
-                known[each.source_id].published,
-            )
+            assert (each.title, each.published) == (source.title, source.published)
         assert any("198.49" in each.text for each in result.discoveries)
         assert result.discovery_summary == in_one_paragraph(result.discoveries)
         assert '"discoveries"' in result.model_dump_json()

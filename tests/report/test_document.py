@@ -11,30 +11,10 @@ from deep_research.state import ClaimBasis, Span
 
 ONE, TWO = "find-000000000001", "find-000000000002"
 PARTS = (
-    *(
-        "# T\n",
-        "\n",
-        "\n\n",
-        "## A\n",
-        "Words are here. ",
-        f"It is so [{ONE}].",
-        f"[{TWO}]\n",
-        "### B\n",
-        "  - y\n",
-    ),
-    *(
-        "```\n",
-        "## no heading\n",
-        "## C ##\n",
-        "- x\r\n",
-        "~~~~\n",
-        "| a | b |\n",
-        "|---|---|\n",
-        " \t",
-        "> q\n",
-        "1. z\n",
-    ),
-)
+    "# T\n", "\n", "\n\n", "## A\n", "Words are here. ", f"It is so [{ONE}].", f"[{TWO}]\n", "### B\n",
+    "  - y\n", "```\n", "## no heading\n", "## C ##\n", "- x\r\n", "~~~~\n", "| a | b |\n", "|---|---|\n",
+    " \t", "> q\n", "1. z\n",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -64,13 +44,15 @@ def test_a_draft_is_cut_into_blocks_of_each_kind():
 
 
 def test_blocks_are_made_without_marks_and_written_as_markdown():
+    table = Block.table(["x", "y"], [["1", "2"]])
+    notice = Block.notice("So far.")
     made = Document.of(
         [
             Block.heading(1, "T"),
             Block.paragraph("It is.", [ONE, TWO]),
-            Block.table(["x", "y"], [["1", "2"]]),
+            table,
             *Block.items(["a", "b"]),
-            Block.notice("So far."),
+            notice,
         ]
     )
     assert made.markdown == (
@@ -79,30 +61,23 @@ def test_blocks_are_made_without_marks_and_written_as_markdown():
     assert Document.read(made.markdown).headings == []
 
 
+TEXT = "# T\n\n## S\n\nIt is. It was.\n"
+NESTED = "# T\n\n## S\n\n### A\n\nX\n\n### B\n\nY"
 REWRITTEN = {
-    "other words": (
-        "# T\n\n## S\n\nIt is. It was.\n",
-        {"It is.": "It is not."},
-        "# T\n\n## S\n\nIt is not. It was.\n",
-    ),
-    "a sentence goes": ("# T\n\n## S\n\nIt is. It was.\n", {"It is.": ""}, "# T\n\n## S\n\nIt was.\n"),
+    "other words": (TEXT, {"It is.": "It is not."}, "# T\n\n## S\n\nIt is not. It was.\n"),
+    "a sentence goes": (TEXT, {"It is.": ""}, "# T\n\n## S\n\nIt was.\n"),
     "an item goes": ("## S\n\n- a\n- b\n- c\n\nX", {"b": ""}, "## S\n\n- a\n- c\n\nX"),
     "the last item goes": ("## S\n\n- a\n- b\n\nX", {"b": ""}, "## S\n\n- a\n\nX"),
     "a heading with nothing under it goes": ("# T\n\n## S\n\nX\n\n## Z\n\nY", {"X": ""}, "# T\n\n## Z\n\nY"),
-    "a heading over others stays": (
-        "# T\n\n## S\n\n### A\n\nX\n\n### B\n\nY",
-        {"X": ""},
-        "# T\n\n## S\n\n### B\n\nY",
-    ),
+    "a heading over others stays": (NESTED, {"X": ""}, "# T\n\n## S\n\n### B\n\nY"),
     "the last section goes": ("# T\n\n## S\n\nX\n\n## Z\n\nY\n", {"Y": ""}, "# T\n\n## S\n\nX"),
 }
 
 
 @pytest.mark.parametrize(("draft", "changes", "after"), REWRITTEN.values(), ids=REWRITTEN)
 def test_a_block_of_which_nothing_is_left_goes(draft, changes, after):
-    places = {
-        Span(start=draft.index(old), end=draft.index(old) + len(old)): new for old, new in changes.items()
-    }
+    at = {old: draft.index(old) for old in changes}
+    places = {Span(start=at[old], end=at[old] + len(old)): new for old, new in changes.items()}
     assert Document.read(draft).rewritten(places).markdown == after
 
 
@@ -111,14 +86,11 @@ def test_the_claims_of_a_report_hang_on_its_blocks(tmp_path):
         result = research.run("How tall is the Cape Hatteras lighthouse?")
     blocks = result.blocks
     assert "".join(block.markdown + block.gap for block in blocks) == result.report
-    assert sorted(i for block in blocks for i in block.claim_ids) == sorted(
-        claim.id for claim in result.claims
-    )
+    assert sorted(i for b in blocks for i in b.claim_ids) == sorted(claim.id for claim in result.claims)
     for claim in result.claims:
         block = blocks[claim.block]
         assert claim.id in block.claim_ids
         assert claim.text.split()[0].strip("“") in block.markdown
-        assert (block.kind is BlockKind.NOTICE) >= (
-            claim.basis is ClaimBasis.RUN and len(block.claim_ids) == 1
-        )
+        is_of_the_run = claim.basis is ClaimBasis.RUN and len(block.claim_ids) == 1
+        assert (block.kind is BlockKind.NOTICE) >= is_of_the_run
     assert {"heading", "paragraph", "notice", "item"} <= {block.kind.value for block in blocks}

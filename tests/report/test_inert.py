@@ -14,12 +14,8 @@ from deep_research.state import Source
 @pytest.mark.timeout(900)  # 15 s on a core that does nothing else
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(1, 20))])
 def test_no_document_acts_or_leads_to_where_no_source_is(seed):
-    found = {
-        document.made_of: seen
-        for document in documents(seed, 1000)
-        if (seen := list(alive(document.report, document.addresses)))
-    }
-    assert found == {}
+    found = {each.made_of: list(alive(each.report, each.addresses)) for each in documents(seed, 1000)}
+    assert {made_of: seen for made_of, seen in found.items() if seen} == {}
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
@@ -114,72 +110,36 @@ def test_what_was_made_safe_once_stays_so():
 
 
 PIECES = (
-    *(
-        "[",
-        "![",
-        "](",
-        "[x](",
-        "[a](b",
-        "]:",
-        "[x]:",
-        "<",
-        "<http:",
-        "`",
-        "``",
-        "```\n",
-        "```x\n",
-        "~~~\n",
-        "\\",
-        "{",
-    ),
-    *(
-        "&#",
-        "&amp;",
-        "@",
-        "a@",
-        "/",
-        "//",
-        "(",
-        "http://",
-        "http://(",
-        "www.",
-        "a.com",
-        ".",
-        "\n",
-        "\0",
-        "- ",
-        "a",
-    ),
-    *(" ", "\t", "#", "# ", "## #", "[find-000000000001", "[find-000000000001;", "x`@`", "!\\["),
-)
+    "[", "![", "](", "[x](", "[a](b", "]:", "[x]:", "<", "<http:", "`", "``", "```\n", "```x\n", "~~~\n",
+    "\\", "{", "&#", "&amp;", "@", "a@", "/", "//", "(", "http://", "http://(", "www.", "a.com", ".", "\n",
+    "\0", "- ", "a", " ", "\t", "#", "# ", "## #", "[find-000000000001", "[find-000000000001;", "x`@`",
+    "!\\[",
+)  # fmt: skip
 WORK = {
     "escaped": escaped.__wrapped__,
     "safe": lambda text: safe(text, {"https://ok.example/page"}),
     "finished": lambda text: finished(f"## {text}", [], [], writer="w"),
+    "behind nothing": lambda text: escaped.__wrapped__(text.removesuffix("x")),
 }
-UNENDED = {"behind nothing": lambda text: escaped.__wrapped__(text.removesuffix("x"))}
+SWEPT = [
+    pytest.param(work, piece, marks=[pytest.mark.sweep] * (m < 3 and (n + m) % 3 > 0))
+    for m, work in enumerate(WORK)
+    for n, piece in enumerate(PIECES)
+    if work != "behind nothing" or piece == "\\"
+]
 
 
 @pytest.mark.timed
-@pytest.mark.parametrize(
-    ("work", "piece"),
-    [
-        pytest.param(work, piece, marks=() if (n + m) % 3 == 0 else pytest.mark.sweep)
-        for m, work in enumerate(WORK)
-        for n, piece in enumerate(PIECES)
-    ]
-    + [("behind nothing", "\\")],
-)
+@pytest.mark.parametrize(("work", "piece"), SWEPT)
 def test_hostile_text_takes_linear_time(work, piece, least):
     """Ten times the text takes ten times as long, with room for the caches of a machine; and never as its square."""
 
+    def spent(size):
+        text, began = f"{(piece * size)[:size]}x", thread_time()
+        WORK[work](text)
+        return thread_time() - began
+
     def ratio():
-        spent = []
-        for size in (10_000, 100_000):
-            text = f"{(piece * size)[:size]}x"
-            began = thread_time()
-            (WORK | UNENDED)[work](text)
-            spent.append(thread_time() - began)
-        return spent[1] / max(spent[0], 0.002)
+        return spent(100_000) / max(spent(10_000), 0.002)
 
     assert least(40, ratio) < 40

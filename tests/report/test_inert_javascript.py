@@ -1,8 +1,6 @@
 """A report is inert in the renderers of JavaScript: remark-gfm, which looks for addresses in the page that it made, MDX,
 which runs braces and modules, and MathJax and remark-math, which look for formulas."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -36,49 +36,37 @@ class Supervisor(ReadingModel):
         phase = said.partition("Phase: ")[2].partition(",")[0]
         times = self.asked[phase] = self.asked.get(phase, -1) + 1
         action, guidance = self.wanted(phase, times)
-        return (
-            reading(said, call.form.json_schema)
-            .replace('"proceed"', f'"{action}"')
-            .replace("Look at figures first.", guidance)
-        )
+        answer = reading(said, call.form.json_schema).replace('"proceed"', f'"{action}"')
+        return answer.replace("Look at figures first.", guidance)
 
 
 def researched(tmp_path, wanted, *, hooks=None, seconds=0.0, agents=None, **options):
     model = Supervisor(wanted)
     model.seconds = seconds
-    with DeepResearch(
-        models={"supervisor": [model]},
-        agents=agents or scripted_agents(iterations=2),
-        hooks=hooks,
-        data_dir=tmp_path,
-        store="memory",
-        reflection="always",
-    ) as research:
+    parts = {"models": {"supervisor": [model]}, "agents": agents or scripted_agents(iterations=2)}
+    more = {"hooks": hooks, "data_dir": tmp_path, "store": "memory", "reflection": "always"}
+    with DeepResearch(**parts, **more) as research:
         result = research.run(QUESTION, **options)
         return result, research.events(result.research_id)
+
+
+TAKEN = {PhaseRetried: "retry", IterationStarted: "iterate", RunCompleted: "complete", RunAborted: "abort"}
 
 
 def moves(events):
     """For each phase that ended: the phase, its decisions, and the action that was taken."""
     found = []
     for event in events:
-        match event:
-            case PhaseEnded():
-                found.append([event.phase, [], None])
-            case _ if not found or found[-1][2] is not None:
-                continue
-            case DecisionMade():
-                found[-1][1].append(event)
-            case PhaseRetried():
-                found[-1][2] = "retry"
-            case IterationStarted():
-                found[-1][2] = "iterate"
-            case PhaseStarted():
-                found[-1][2] = "iterate" if event.phase is DeepResearchPhase.REFINEMENT else "proceed"
-            case RunCompleted():
-                found[-1][2] = "complete"
-            case RunAborted():
-                found[-1][2] = "abort"
+        if isinstance(event, PhaseEnded):
+            found.append([event.phase, [], None])
+        elif not found or found[-1][2] is not None:
+            continue
+        elif isinstance(event, DecisionMade):
+            found[-1][1].append(event)
+        elif isinstance(event, PhaseStarted):
+            found[-1][2] = "iterate" if event.phase is DeepResearchPhase.REFINEMENT else "proceed"
+        else:
+            found[-1][2] = TAKEN.get(type(event))
     return found
 
 
@@ -105,21 +93,15 @@ def test_what_the_supervisors_model_wants_is_done_or_refused_with_the_reason(tmp
     at, decisions, taken = next(one for one in moves(events) if one[0] is phase)
     (thought,) = [made for made in decisions if made.decision.action == "reflect"]
     assert thought.decision.outputs["action"] == action
-    can = {
-        "proceed": True,
-        "retry": True,
-        "iterate": at in ("synthesis", "refinement"),
-        "complete": at in ("synthesis", "refinement"),
-    }[action]
+    can = action in ("proceed", "retry") or at in ("synthesis", "refinement")
     assert (thought.refused is None) is can
     if can and action != "proceed":
         assert taken == action
 
 
 def test_its_retries_are_bounded_and_then_refused(tmp_path):
-    result, events = researched(
-        tmp_path, lambda at, times: ("retry", f"Word {times}."), max_supervisor_retries=2
-    )
+    words = {"wanted": lambda at, times: ("retry", f"Word {times}.")}
+    result, events = researched(tmp_path, **words, max_supervisor_retries=2)
     assert result.status is RunStatus.COMPLETED
     assert holds(events)
     planning = [decisions for at, decisions, _ in moves(events) if at == "planning"]
@@ -157,11 +139,9 @@ def test_advice_is_waited_for_and_reaches_the_next_phase(tmp_path):
 
 def test_how_long_the_model_takes_changes_nothing(tmp_path):
     reports = set()
-    for number, seconds in enumerate((0.0, 0.05, 0.3)):
-        result, _ = researched(
-            tmp_path / str(number), lambda at, times: ("proceed", f"After {at}."), seconds=seconds
-        )
-        reports.add(result.report)
+    for seconds in (0.0, 0.05, 0.3):
+        wanted = {"wanted": lambda at, times: ("proceed", f"After {at}.")}
+        reports.add(researched(tmp_path / str(seconds), **wanted, seconds=seconds)[0].report)
     assert len(reports) == 1
 
 
@@ -173,9 +153,7 @@ def random_run(tmp_path, seed):
 
     def overrule(state, *_):
         if chance.random() < 0.2:
-            actions = ("proceed", "retry", "iterate", "complete") + (
-                ("abort",) if chance.random() < 0.1 else ()
-            )
+            actions = (*ACTIONS, "abort") if chance.random() < 0.1 else ACTIONS
             phase = chance.choice((None, None, "planning"))
             return Verdict(action=chance.choice(actions), phase=phase, rationale="A whim.")
         return None

@@ -1,7 +1,6 @@
 """When a model cannot be asked: the run waits, gives up, or goes on without; and nothing finished is asked again."""
 
 import json
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -34,27 +33,22 @@ def of(verdict, **more):
     return failure(verdict, "it went wrong", model="m", **more)
 
 
-@pytest.mark.parametrize(
-    ("error", "parks", "way"),
-    [
-        (of(Verdict.PARK), True, FailureAction.PARK),
-        (of(Verdict.TRANSIENT), True, FailureAction.PARK),
-        (of(Verdict.PARK), False, FailureAction.FALL_BACK),
-        (of(Verdict.TRANSIENT), False, FailureAction.FALL_BACK),
-        (of(Verdict.FATAL), True, FailureAction.GIVE_UP),
-        (of(Verdict.FATAL), False, FailureAction.GIVE_UP),
-        (of(Verdict.FATAL, hint=TOO_LONG), True, FailureAction.FALL_BACK),
-        (of(Verdict.MALFORMED), True, FailureAction.FALL_BACK),
-        (of(Verdict.LENGTH), True, FailureAction.FALL_BACK),
-        (of(Verdict.REFUSAL), True, FailureAction.FALL_BACK),
-        (of(Verdict.INCOMPLETE), True, FailureAction.FALL_BACK),
-        (WindowError("too long"), True, FailureAction.FALL_BACK),
-        (BudgetError("spent"), True, FailureAction.FALL_BACK),
-        (AgentError("broke"), True, FailureAction.FALL_BACK),
-    ],
-)
-def test_what_is_done_follows_from_what_went_wrong(error, parks, way):
-    assert failure_action(error, parks=parks) is way
+GIVE_UP, FALL_BACK, PARK = FailureAction.GIVE_UP, FailureAction.FALL_BACK, FailureAction.PARK
+WAYS = [  # what goes wrong, and what is done where a run may be parked and where not
+    *((of(verdict), PARK, FALL_BACK) for verdict in (Verdict.PARK, Verdict.TRANSIENT)),
+    (of(Verdict.FATAL), GIVE_UP, GIVE_UP),
+    (of(Verdict.FATAL, hint=TOO_LONG), FALL_BACK, FALL_BACK),
+    *(
+        (of(verdict), FALL_BACK, FALL_BACK)
+        for verdict in (Verdict.MALFORMED, Verdict.LENGTH, Verdict.REFUSAL, Verdict.INCOMPLETE)
+    ),
+    *((kind("it went wrong"), FALL_BACK, FALL_BACK) for kind in (WindowError, BudgetError, AgentError)),
+]
+
+
+@pytest.mark.parametrize(("error", "parking", "otherwise"), WAYS, ids=lambda value: str(value)[:40])
+def test_what_is_done_follows_from_what_went_wrong(error, parking, otherwise):
+    assert [failure_action(error, parks=parks) for parks in (True, False)] == [parking, otherwise]
 
 
 @pytest.mark.parametrize(
@@ -79,9 +73,8 @@ def test_a_share_that_is_used_up_is_told_in_one_line_and_is_no_cap_that_was_reac
     error = BudgetError("spent", cap="max_tokens", share="analysis", limit=50, used=40)
     limit = share_of(error)
     assert (limit.name, limit.cap, limit.usage) == ("max_tokens:analysis", 50, 40)
-    assert limit.message == (
-        "The analysis used its share of max_tokens; the rest of it was done without a model."
-    )
+    told = "The analysis used its share of max_tokens; the rest of it was done without a model."
+    assert limit.message == told
     assert limit_of(error) is None
     assert not is_spent((limit,))
     assert share_of(BudgetError("spent", cap="max_tokens", limit=50, used=40)) is None
@@ -140,9 +133,7 @@ def test_an_outage_parks_and_the_run_goes_on_where_it_was(tmp_path, phase):
 
 @pytest.mark.parametrize("phase", AGENTS)
 @pytest.mark.parametrize("verdict", [Verdict.PARK, Verdict.REFUSAL, Verdict.MALFORMED])
-def test_without_a_model_the_extractive_agent_does_it_and_the_report_says_so(
-    tmp_path, phase, verdict, monkeypatch
-):
+def test_without_a_model_the_extractive_agent_does_it_and_it_is_said(tmp_path, phase, verdict, monkeypatch):
     monkeypatch.setattr("deep_research.models.retry.FIRST_WAIT", 0.01)
     model = Faulty(AGENTS[phase], of(verdict))
     with engine(tmp_path, model, on_outage="extractive") as research:
@@ -189,29 +180,3 @@ def test_a_reached_cap_falls_back_tells_the_limit_and_stops_iterating(tmp_path, 
         assert "The cap max_model_calls of 1 was reached" in result.report
     assert result.iterations == 1
     assert len(result.report) > 100
-
-
-@pytest.mark.timed
-def test_a_run_resumed_after_it_was_interrupted_asks_no_finished_unit_again(tmp_path):
-    arrived = threading.Event()
-
-    class Hangs(ReadingModel):
-        async def send(self, call, on_text=None):
-            if call.system.startswith(AGENTS["synthesis"]) and not arrived.is_set():
-                import asyncio
-
-                arrived.set()
-                await asyncio.Event().wait()
-            return await super().send(call, on_text)
-
-    model = Hangs()
-    with engine(tmp_path, model) as research:
-        handle = research.start(QUESTION)
-        assert arrived.wait(300)
-    before = [call.system[:20] for call in model.calls]
-    with engine(tmp_path, model) as research:
-        result = research.resume(handle.research_id)
-    assert result.status is RunStatus.COMPLETED
-    assert result.report_metadata.writer == "synthesizer"
-    after = [call.system[:20] for call in model.calls][len(before) :]
-    assert after == [AGENTS["synthesis"], "You check a report. ", "You judge what is mi"]

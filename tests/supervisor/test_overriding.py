@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 
 import pytest
+from machines import raising
 
 from deep_research import (
     DeepResearch,
@@ -33,6 +34,12 @@ from deep_research.testing import ScriptedSearch, scripted_agents
 QUESTION = "Who built the tower on the rock?"
 
 
+def changed(decision, rationale="", **outputs):
+    """A decision with something else in its outputs."""
+    words = {"rationale": rationale} if rationale else {}
+    return decision.model_copy(update={"outputs": decision.outputs | outputs, **words})
+
+
 class Dispatching(SupervisorOrchestrator):
     """Plans without the planner that was handed over, and wants shorter plans."""
 
@@ -41,9 +48,7 @@ class Dispatching(SupervisorOrchestrator):
         if phase == "planning":
             inputs = decision.inputs | {"max_sub_queries": 2}
             return decision.model_copy(update={"inputs": inputs, "rationale": "Two are enough."})
-        if phase == "synthesis":
-            return decision.model_copy(update={"agent": "extractive"})
-        return decision
+        return decision.model_copy(update={"agent": "extractive"}) if phase == "synthesis" else decision
 
 
 class Evaluating(SupervisorOrchestrator):
@@ -51,10 +56,8 @@ class Evaluating(SupervisorOrchestrator):
 
     def evaluate_phase_completion(self, state, phase):
         decision = super().evaluate_phase_completion(state, phase)
-        if phase == "planning" and not state.attempt:
-            outputs = decision.outputs | {"quality_ok": False}
-            return decision.model_copy(update={"outputs": outputs, "rationale": "Plan it once more."})
-        return decision
+        is_first = phase == "planning" and not state.attempt
+        return changed(decision, "Plan it once more.", quality_ok=False) if is_first else decision
 
 
 class Prompting(SupervisorOrchestrator):
@@ -71,22 +74,17 @@ class Deciding(SupervisorOrchestrator):
     """Ends the research however many gaps are open."""
 
     def decide_iteration(self, state):
-        decision = super().decide_iteration(state)
-        return decision.model_copy(update={"outputs": {"should_iterate": False}, "rationale": "Enough."})
+        return changed(super().decide_iteration(state), "Enough.", should_iterate=False)
 
 
 class Recording(SupervisorOrchestrator):
     """Adds a word of its own to the start of each phase."""
 
     async def record_to_state(self, journal, *events):
-        told = [
-            GuidanceGiven(
-                guidance=Guidance(phase=e.phase, iteration=e.iteration, text="Be brief.", origin="supervisor")
-            )
-            for e in events
-            if isinstance(e, PhaseStarted)
-        ]
-        await super().record_to_state(journal, *events, *told)
+        begun = (event for event in events if isinstance(event, PhaseStarted))
+        words = {"text": "Be brief.", "origin": "supervisor"}
+        told = [Guidance(phase=each.phase, iteration=each.iteration, **words) for each in begun]
+        await super().record_to_state(journal, *events, *(GuidanceGiven(guidance=each) for each in told))
 
 
 def alone(supervisor, agents, **parts):
@@ -133,14 +131,10 @@ def told_more(state, agents):
     assert all("Be brief." in agents[role].handoffs[0].guidance for role in ("planner", "analyzer"))
 
 
-def echo(state, prompt):
-    return prompt
-
-
 OVERRIDES = [
     (Dispatching, {}, dispatched_otherwise),
     (Evaluating, {}, planned_twice),
-    (Prompting, {"hooks": SupervisorHooks(think_pause=echo)}, asked_otherwise),
+    (Prompting, {"hooks": SupervisorHooks(think_pause=lambda state, prompt: prompt)}, asked_otherwise),
     (Thinking, {}, advised),
     (Deciding, {}, ended_early),
     (Recording, {}, told_more),
@@ -148,16 +142,16 @@ OVERRIDES = [
 
 
 @pytest.mark.parametrize("run", [alone, in_an_engine])
-@pytest.mark.parametrize(("supervisor", "parts", "changed"), OVERRIDES)
-def test_a_method_that_is_overridden_changes_the_walk(run, supervisor, parts, changed):
+@pytest.mark.parametrize(("supervisor", "parts", "shows"), OVERRIDES)
+def test_a_method_that_is_overridden_changes_the_walk(run, supervisor, parts, shows):
     agents = scripted_agents(iterations=2)
     state = run(supervisor, agents, **parts)
     assert state.status == "completed", state.abort
-    changed(state, agents)
+    shows(state, agents)
     agents = scripted_agents(iterations=2)
     state = run(SupervisorOrchestrator, agents, **parts)
     with pytest.raises(AssertionError):  # without it the walk is another one
-        changed(state, agents)
+        shows(state, agents)
 
 
 def test_the_options_of_a_dispatch_hold_when_the_phase_is_done_again():
@@ -169,42 +163,20 @@ def test_the_options_of_a_dispatch_hold_when_the_phase_is_done_again():
     assert [h.max_sub_queries for h in agents["planner"].handoffs] == [2, 2]
 
 
-@pytest.mark.parametrize("run", [alone, in_an_engine])
-def test_a_supervisor_that_changes_nothing_walks_as_ours(run):
-    class Mine(SupervisorOrchestrator):
-        """Another name for the same."""
-
-    agents = scripted_agents(iterations=2)
-    state = run(Mine, agents)
-    ours = run(SupervisorOrchestrator, scripted_agents(iterations=2))
-    assert phases(state) == phases(ours)
-    assert state.report == ours.report
-
-
 class Never(SupervisorOrchestrator):
     def evaluate_phase_completion(self, state, phase):
         decision = super().evaluate_phase_completion(state, phase)
-        ok = phase != "gathering"
-        return decision.model_copy(
-            update={"outputs": decision.outputs | {"quality_ok": ok}, "rationale": "Too thin."}
-        )
+        return changed(decision, "Too thin.", quality_ok=phase != "gathering")
 
 
 class Curt(SupervisorOrchestrator):
     def evaluate_phase_completion(self, state, phase):
-        decision = super().evaluate_phase_completion(state, phase)
-        return decision.model_copy(update={"outputs": decision.outputs | {"quality_ok": False}})
+        return changed(super().evaluate_phase_completion(state, phase), quality_ok=False)
 
 
 class Always(SupervisorOrchestrator):
     def decide_iteration(self, state):
-        decision = super().decide_iteration(state)
-        return decision.model_copy(update={"outputs": {"should_iterate": True}})
-
-
-class Wordless(SupervisorOrchestrator):
-    def dispatch_to_agent(self, state, phase):
-        return None
+        return changed(super().decide_iteration(state), should_iterate=True)
 
 
 class Boundless(SupervisorOrchestrator):
@@ -213,26 +185,24 @@ class Boundless(SupervisorOrchestrator):
         return decision.model_copy(update={"inputs": decision.inputs | {"max_sub_queries": 4_000}})
 
 
-class Forgetful(SupervisorOrchestrator):
-    async def record_to_state(self, journal, *events):
-        pass
-
-
 class Halfhearted(SupervisorOrchestrator):
     async def record_to_state(self, journal, *events):
-        await super().record_to_state(
-            journal, *(e for e in events if e.name != "phase.started" or not journal.state.decisions)
-        )
+        begun = [event for event in events if event.name != "phase.started" or not journal.state.decisions]
+        await super().record_to_state(journal, *begun)
 
 
-class Stopping(SupervisorOrchestrator):
-    def dispatch_to_agent(self, state, phase):
-        raise StopResearch("not today")
+async def forget(self, journal, *events):
+    """Nothing is recorded."""
 
 
-class Failing(SupervisorOrchestrator):
-    def dispatch_to_agent(self, state, phase):
-        raise ValueError("no such thing")
+def overriding(name, method):
+    return type("Overriding", (SupervisorOrchestrator,), {name: method})
+
+
+Wordless = overriding("dispatch_to_agent", lambda self, state, phase: None)
+Forgetful = overriding("record_to_state", forget)
+Stopping = overriding("dispatch_to_agent", raising(StopResearch("not today")))
+Failing = overriding("dispatch_to_agent", raising(ValueError("no such thing")))
 
 
 @pytest.mark.parametrize("run", [alone, in_an_engine])
@@ -304,30 +274,25 @@ def test_a_pending_state_is_started(in_journal):
     assert phases(state)[0] == "planning"
 
 
-def test_a_parked_run_is_gone_on_with_once_its_journal_has_the_answer():
+async def test_a_parked_run_is_gone_on_with_once_its_journal_has_the_answer():
     hooks = SupervisorHooks(think_pause=lambda state, prompt: Park("a word"))
-
-    async def walk():
-        made = partial(SupervisorOrchestrator, agents=scripted_agents(), hooks=hooks)
-        parked = MemoryJournal(DeepResearchState(query=QUESTION))
-        first = await made().run(parked)
-        again = await made().run(parked)
-        await parked.record(RunResumed(pause_id=first.parking.pause_id, answer="The lamp."))
-        return first, again, await made().run(parked)
-
-    first, again, last = asyncio.run(walk())
+    made = partial(SupervisorOrchestrator, agents=scripted_agents(), hooks=hooks)
+    parked = MemoryJournal(DeepResearchState(query=QUESTION))
+    first, again = await made().run(parked), await made().run(parked)
     assert first.status == again.status == "parked"
+    await parked.record(RunResumed(pause_id=first.parking.pause_id, answer="The lamp."))
+    last = await made().run(parked)
     assert last.phase == "gathering"
-    assert "The lamp." in [g.text for g in last.guidance]
+    assert "The lamp." in [guidance.text for guidance in last.guidance]
 
 
-def test_options_go_with_a_question_alone():
+async def test_options_go_with_a_question_alone():
+    orchestrator, pending = (
+        SupervisorOrchestrator(agents=scripted_agents()),
+        DeepResearchState(query=QUESTION),
+    )
     with pytest.raises(UsageError, match="keeps the options"):
-        asyncio.run(
-            SupervisorOrchestrator(agents=scripted_agents()).run(
-                DeepResearchState(query=QUESTION), options=RunOptions()
-            )
-        )
+        await orchestrator.run(pending, options=RunOptions())
 
 
 # In an engine
@@ -357,19 +322,17 @@ def test_what_makes_no_supervisor_is_refused(wrong):
 
 @pytest.mark.parametrize("wrong", [lambda phases: None, lambda *a, **k: "walk"])
 def test_what_turns_out_to_make_none_is_told(wrong):
-    with (
-        DeepResearch(supervisor=wrong, agents=scripted_agents(), store="memory") as engine,
-        pytest.raises(ConfigurationError, match="upervisor"),
-    ):
-        engine.run(QUESTION)
+    with pytest.raises(ConfigurationError, match="upervisor"):
+        in_an_engine(wrong, scripted_agents())
 
 
 def test_a_resumed_run_wants_the_supervisor_that_it_had():
-    store, pausing = MemoryStore(), SupervisorHooks(before_phase=lambda s, p: Park("a word"))
-    with DeepResearch(supervisor=Thinking, hooks=pausing, agents=scripted_agents(), store=store) as engine:
+    hooks = SupervisorHooks(before_phase=lambda s, p: Park("a word"))
+    more = {"hooks": hooks, "agents": scripted_agents(), "store": MemoryStore()}
+    with DeepResearch(supervisor=Thinking, **more) as engine:
         parked = engine.run(QUESTION)
     with (
-        DeepResearch(hooks=pausing, agents=scripted_agents(), store=store) as engine,
+        DeepResearch(**more) as engine,
         pytest.raises(SetUpError, match="supervisor was Thinking and is none"),
     ):
         engine.resume(parked.research_id, answer="Go on.")
@@ -382,15 +345,10 @@ class Oops(Exception):
     pass
 
 
-def fail(*_):
-    raise Oops("a bug in a hook")
-
-
 @pytest.mark.parametrize("name", ["before_phase", "after_phase", "gate", "think_pause", "event"])
 def test_what_a_hook_raises_is_raised_by_run_where_hooks_are_strict(name):
-    hooks = SupervisorHooks(**{name: fail})
-    with DeepResearch(hooks=hooks, agents=scripted_agents(), store="memory") as engine:
-        assert engine.run(QUESTION).status == "completed"
+    hooks = SupervisorHooks(**{name: raising(Oops("a bug in a hook"))})
+    assert in_an_engine(None, scripted_agents(), hooks=hooks).status == "completed"
     with DeepResearch(hooks=hooks, agents=scripted_agents(), store="memory", strict_hooks=True) as engine:
         with pytest.raises(Oops, match="a bug in a hook"):
             engine.run(QUESTION)
@@ -402,16 +360,12 @@ def test_what_a_hook_raises_is_raised_by_run_where_hooks_are_strict(name):
 
 
 @pytest.mark.timed
-def test_a_strict_hook_that_answers_wrongly_or_late_raises_as_well():
+async def test_a_strict_hook_that_answers_wrongly_or_late_raises_as_well():
     async def hang(*_):
         await asyncio.Event().wait()
 
     for hook, error in ((lambda *_: 3, TypeError), (hang, TimeoutError)):
-        orchestrator = SupervisorOrchestrator(
-            agents=scripted_agents(),
-            hooks=SupervisorHooks(before_phase=hook),
-            strict_hooks=True,
-            hook_timeout=0.01,
-        )
+        hooks = SupervisorHooks(before_phase=hook)
+        strict = {"hooks": hooks, "strict_hooks": True, "hook_timeout": 0.01}
         with pytest.raises(error):
-            asyncio.run(orchestrator.run(QUESTION))
+            await SupervisorOrchestrator(agents=scripted_agents(), **strict).run(QUESTION)

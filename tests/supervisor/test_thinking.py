@@ -45,24 +45,26 @@ class Reader(ReadingModel):
         return [call.messages[-1].content for call in self.calls if call.system.startswith(start)]
 
 
-def researched(tmp_path, model, **fields):
-    with DeepResearch(
-        model=[model], search=[ScriptedSearch()], data_dir=tmp_path, store="memory", **fields
-    ) as research:
+def engine(tmp_path, model, **more):
+    places = {"data_dir": tmp_path, "store": "memory"}
+    return DeepResearch(model=[model], search=[ScriptedSearch()], **places, **more)
+
+
+def researched(tmp_path, model, **more):
+    with engine(tmp_path, model, **more) as research:
         result = research.run(QUESTION)
         return result, research.events(result.research_id)
 
 
-def test_never_means_never(tmp_path):
-    model = Reader(blocked=1)
-    result, _ = researched(tmp_path, model, reflection="never")
+@pytest.mark.parametrize(("when", "blocked"), [("never", 1), ("on_failure", 0)])
+def test_nobody_is_asked_never_or_on_failure_where_nothing_failed(tmp_path, when, blocked):
+    result, _ = researched(tmp_path, model := Reader(blocked=blocked), reflection=when)
     assert result.status is RunStatus.COMPLETED
     assert model.asked("You supervise") == []
 
 
 def test_on_failure_its_advice_reaches_the_next_attempt(tmp_path):
-    model = Reader(blocked=1)
-    result, events = researched(tmp_path, model, reflection="on_failure")
+    result, events = researched(tmp_path, model := Reader(blocked=1), reflection="on_failure")
     assert result.status is RunStatus.COMPLETED
     (reflected,) = model.asked("You supervise")
     assert "The plan has no question." in reflected
@@ -73,29 +75,20 @@ def test_on_failure_its_advice_reaches_the_next_attempt(tmp_path):
     assert made.decision.outputs["guidance"] == ADVICE
 
 
-def test_on_failure_nobody_is_asked_where_nothing_failed(tmp_path):
+def test_always_it_is_shown_what_the_owner_wants_and_figures_and_its_advice_reaches_a_later_phase(tmp_path):
     model = Reader()
-    researched(tmp_path, model, reflection="on_failure")
-    assert model.asked("You supervise") == []
-
-
-def test_always_its_advice_reaches_a_later_phase(tmp_path):
-    model = Reader()
-    result, events = researched(tmp_path, model, reflection="always")
+    result, events = researched(tmp_path, model, reflection="always", system_prompt="We are a museum.")
     assert result.status is RunStatus.COMPLETED
-    assert len(model.asked("You supervise")) >= 3
-    given = {
-        e.guidance.phase for e in events if isinstance(e, GuidanceGiven) and e.guidance.origin == "supervisor"
-    }
-    assert given
+    told = model.asked("You supervise")
+    assert len(told) >= 3
+    assert all("We are a museum." in said and QUESTION in said for said in told)
+    assert "Findings: " in told[-1]
+    pages = [source.title for source in result.sources] + [finding.content for finding in result.findings]
+    assert pages
+    assert not [page for page in pages if any(page in said for said in told)], "nothing that pages say"
+    given = [e.guidance for e in events if isinstance(e, GuidanceGiven)]
+    assert any(guidance.origin == "supervisor" for guidance in given)
     assert ADVICE in model.asked("You write the report")[0]
-
-
-def test_what_the_owner_wants_reaches_the_supervisor(tmp_path):
-    model = Reader()
-    researched(tmp_path, model, reflection="always", system_prompt="We are a museum.")
-    assert all("We are a museum." in said for said in model.asked("You supervise"))
-    assert all(QUESTION in said for said in model.asked("You supervise"))
 
 
 @pytest.mark.parametrize(
@@ -128,9 +121,7 @@ def test_a_run_that_is_stopped_does_not_wait_for_advice(tmp_path):
         await asyncio.Event().wait()
 
     model = Reader(reflecting=never)
-    with DeepResearch(
-        model=[model], search=[ScriptedSearch()], data_dir=tmp_path, store="memory", reflection="always"
-    ) as research:
+    with engine(tmp_path, model, reflection="always") as research:
         handle = research.start(QUESTION)
         assert asked.wait(300)
         handle.cancel()
@@ -144,26 +135,8 @@ def test_what_it_is_shown_fits_a_small_window(tmp_path):
     profiles = tmp_path / "models.toml"
     profiles.write_text('["reading:m"]\ncontext = 8192\noutput = 4096\n')
     model = Reader()
-    with DeepResearch(
-        model=[model],
-        search=[ScriptedSearch()],
-        data_dir=tmp_path,
-        store="memory",
-        model_file=profiles,
-        reflection="always",
-    ) as research:
+    with engine(tmp_path, model, model_file=profiles, reflection="always") as research:
         research.run("Why is the tower round? " * 400)
     for call in model.calls:
         said = call.system + call.messages[-1].content
         assert len(said) / 3 + call.max_output < 8_192
-
-
-def test_it_is_shown_figures_and_nothing_that_pages_say(tmp_path):
-    model = Reader()
-    result, _ = researched(tmp_path, model, reflection="always")
-    told = model.asked("You supervise")
-    assert len(told) >= 3
-    pages = [source.title for source in result.sources] + [finding.content for finding in result.findings]
-    assert pages
-    assert not [page for page in pages if any(page in said for said in told)]
-    assert "Findings: " in told[-1]

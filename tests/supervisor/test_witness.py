@@ -1,8 +1,6 @@
 """Wherever a hook may speak, what it says arrives: in the prompts of the agents that work after it, and without a model
 in what is searched, found or told."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path
@@ -79,13 +77,9 @@ def reached(phase: DeepResearchPhase, hook: str) -> set[DeepResearchPhase]:
 @pytest.mark.parametrize(("hook", "phase"), PLACES, ids=str)
 def test_with_a_model_what_is_said_is_in_the_prompts_that_follow(tmp_path, hook, phase):
     model = Lacking()
+    hooks, more = speaking(hook, phase, f"{MARKER}."), {"data_dir": tmp_path, "store": "memory"}
     with DeepResearch(
-        model=[model],
-        search=[ScriptedSearch()],
-        hooks=speaking(hook, phase, f"{MARKER}."),
-        data_dir=tmp_path,
-        store="memory",
-        max_iterations=2,
+        model=[model], search=[ScriptedSearch()], hooks=hooks, max_iterations=2, **more
     ) as research:
         result = research.run("What is said about the tower of the reef?")
         events = research.events(result.research_id)
@@ -110,11 +104,8 @@ STEER = "Look at the Tower of Hercules and its inscription as well"
 
 
 def outcome(result: ResearchResult) -> tuple[object, ...]:
-    return (
-        tuple(s.query for s in result.state.sub_queries),
-        tuple(f.id for f in result.findings),
-        result.report,
-    )
+    queries = tuple(query.query for query in result.state.sub_queries)
+    return queries, tuple(finding.id for finding in result.findings), result.report
 
 
 @cache
@@ -129,27 +120,18 @@ def home(tmp_path_factory):
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.mark.parametrize(
-    "places", [PLACES[::5], pytest.param(PLACES, marks=pytest.mark.sweep)], ids=["few", "all"]
-)
+@pytest.mark.parametrize("places", [PLACES[::5], pytest.param(PLACES, marks=pytest.mark.sweep)])
 def test_without_a_model_a_steer_changes_what_is_searched_found_or_told(home, places):
     without = told("", None, "", home)
     assert without.iterations > 1
-    changed = {
-        (hook, phase): outcome(told(hook, phase, STEER, home)) != outcome(without) for hook, phase in places
-    }
-    idle = [place for place, is_changed in changed.items() if not is_changed]
+    idle = [place for place in places if outcome(told(*place, STEER, home)) == outcome(without)]
     assert len(idle) <= 2 * len(places) // len(PLACES), idle
 
 
-@pytest.mark.parametrize(
-    ("hook", "phase"),
-    [
-        place if number % 5 == 0 else pytest.param(*place, marks=pytest.mark.sweep)
-        for number, place in enumerate(PLACES)
-    ],
-    ids=str,
-)
+SWEPT = [pytest.param(*place, marks=[pytest.mark.sweep] * bool(n % 5)) for n, place in enumerate(PLACES)]
+
+
+@pytest.mark.parametrize(("hook", "phase"), SWEPT)
 def test_without_a_model_what_cannot_be_followed_is_told_once(home, hook, phase):
     result = told(hook, phase, "Write in Esperanto, for toddlers", home)
     lines = [notice.message for notice in result.notices if notice.name == "guidance"]

@@ -11,7 +11,8 @@ HERE = Path(__file__).parent
 for place in (HERE, HERE.parent):
     sys.path.insert(0, str(place))
 
-from task_runs import DONE, TaskModel, engine, number_of, task_of  # noqa: E402
+from task_runs import TaskModel, engine, number_of, task_of  # noqa: E402
+from task_steps import quoting, searching  # noqa: E402
 
 from deep_research.state.reducer import fold  # noqa: E402
 from deep_research.testing import ScriptedSearch  # noqa: E402
@@ -21,11 +22,9 @@ TASKS, STEPS, SIZE = 20, 12, 20_000
 
 
 def step(said):
-    number = number_of(said)
-    if number:
-        return {"actions": [{"tool": "search", "query": f"{task_of(said)} {number}"}]}
-    quote = page(f"{task_of(said)} 1", 0, size=0)
-    return {"actions": [DONE], "answer": quote, "facts": [{"content": quote, "source": "S1", "quote": quote}]}
+    if number_of(said):
+        return searching(f"{task_of(said)} {number_of(said)}")
+    return quoting(page(f"{task_of(said)} 1", 0, size=0))
 
 
 def peak_mb():
@@ -40,14 +39,8 @@ def peak_mb():
 def main(folder):
     plan = tuple(f"keepers of light number {n}" for n in range(TASKS))
     search = ScriptedSearch(lambda request: results(request.query, 1, size=SIZE))
-    made = engine(
-        TaskModel(step, plan=plan),
-        search=[search],
-        max_sub_queries=TASKS,
-        tasks={"max_steps": STEPS},
-        store="sqlite",
-        data_dir=folder,
-    )
+    model, options = TaskModel(step, plan=plan), {"max_sub_queries": TASKS, "tasks": {"max_steps": STEPS}}
+    made = engine(model, search=[search], store="sqlite", data_dir=folder, **options)
     with made as research:
         result = research.run("What is known of the keepers of the lights?")
         events = list(research.events(result.research_id))
@@ -59,19 +52,9 @@ def main(folder):
         for _ in range(20):
             fold(part)
         folds.append(time.process_time() - clock)
-    print(
-        json.dumps(
-            {
-                "status": result.status.value,
-                "steps": sum(event.name == "task.step" for event in events),
-                "events": len(events),
-                "texts": texts,
-                "database": size,
-                "folds": folds,
-                "peak_mb": peak_mb(),
-            }
-        )
-    )
+    steps = sum(event.name == "task.step" for event in events)
+    told = {"status": result.status.value, "steps": steps, "events": len(events), "texts": texts}
+    print(json.dumps(told | {"database": size, "folds": folds, "peak_mb": peak_mb()}))
 
 
 main(sys.argv[1])

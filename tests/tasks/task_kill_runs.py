@@ -2,8 +2,6 @@
 a second wave. It is killed at chosen commits.
 What a child of a `WarmParent` does."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -14,7 +12,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import kills
-from task_runs import DONE, TaskModel, attempt_of, engine, number_of, task_of
+from task_runs import TaskModel, attempt_of, engine, number_of, task_of
+from task_steps import quoting, searching
 from witness import Witness, WitnessedSearch
 
 from deep_research.models.base import ModelCall
@@ -40,22 +39,17 @@ class Worker(TaskModel):
 def _step(said: str) -> dict[str, Any]:
     task, number = task_of(said), number_of(said)
     if number == 1:
-        return {"thought": "Begin.", "actions": [{"tool": "search", "query": f"{task} {attempt_of(said)}"}]}
+        return {"thought": "Begin."} | searching(f"{task} {attempt_of(said)}")
     if task == PLAN[1] and 1 < number < 5:
         more = {"tool": "read_more", "source": "S2"}
-        return {"actions": [more, {"tool": "search", "query": f"{task} once more {number}"}]}
-    quote = page(f"{task} {attempt_of(said)}", 0, size=0)
-    fact = {"content": quote, "source": "S1", "quote": quote}
-    return {"actions": [DONE], "answer": quote, "facts": [fact], "missing": ["what they earned"]}
+        return {"actions": [more, *searching(f"{task} once more {number}")["actions"]]}
+    return quoting(page(f"{task} {attempt_of(said)}", 0, size=0)) | {"missing": ["what they earned"]}
 
 
 def _wave(said: str) -> dict[str, Any]:
     if "Wave 1 of" in said:
-        return {
-            "is_enough": False,
-            "thought": "The third is not known.",
-            "tasks": [{"question": SECOND_WAVE}],
-        }
+        thought = "The third is not known."
+        return {"is_enough": False, "thought": thought, "tasks": [{"question": SECOND_WAVE}]}
     return {"is_enough": True, "thought": "That is all."}
 
 
@@ -82,23 +76,16 @@ def research(
 ) -> dict[str, Any]:
     """Start a run, or resume one. Says what came of it."""
     store = Watched(database, kill=kill)
-    made = engine(
-        Worker(witness),
-        store=store,
-        search=[WitnessedSearch(lambda r: results(r.query, 2, size=9_000), witness=f"{witness}-searches")],
-        clock=FakeClock(),
-        max_concurrent=1,
-        data_dir=str(Path(database).parent),
-    )
+    search = WitnessedSearch(lambda r: results(r.query, 2, size=9_000), witness=f"{witness}-searches")
+    parts = {"store": store, "search": [search], "clock": FakeClock(), "data_dir": str(Path(database).parent)}
+    made = engine(Worker(witness), max_concurrent=1, **parts)
     result = made.resume(research_id) if research_id else made.run(QUESTION)
+    tasks = (task.model_copy(update={"steps": _untimed(task.steps)}) for task in result.state.tasks)
     return {
         **kills.shown(result, store),
         "findings": [finding.model_dump(mode="json") for finding in result.findings],
         "gaps": [gap.description for gap in result.gaps],
-        "tasks": [
-            task.model_copy(update={"steps": _untimed(task.steps)}).model_dump(mode="json")
-            for task in result.state.tasks
-        ],
+        "tasks": [task.model_dump(mode="json") for task in tasks],
         "events": [event.name for event in made.events(result.research_id)],
         "lengths": store.lengths,
     }

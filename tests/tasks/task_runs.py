@@ -1,7 +1,5 @@
 """Runs whose sub-queries are tasks, and models that work on them as they are told."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +7,13 @@ from typing import Any
 
 from prompt_reading import ReadingModel, as_calls, blocks, prompt_of
 
-from deep_research import DeepResearch, SearchResult
+from deep_research import DeepResearch, ResearchResult, SearchResult
 from deep_research.models.base import ModelCall
+from deep_research.sources.extract import Document
+from deep_research.sources.fetch.pages import WebPage
+from deep_research.state import TaskState
+from deep_research.state.events import Event
+from deep_research.state.journal import utc_now
 from deep_research.testing import ScriptedSearch
 
 QUESTION = "How tall is the Orm lighthouse?"
@@ -23,9 +26,9 @@ FOUND = {
     "answer": "It is 90 feet tall.",
     "facts": [{"content": HEIGHT, "source": "S1", "quote": HEIGHT, "confidence": "high"}],
 }
-SEARCH = {"actions": [{"tool": "search", "query": "Orm lighthouse height"}]}
 APPROVED = {"approved": True}
 ENOUGH = {"is_enough": True, "thought": "All is known."}
+SEARCH = {"actions": [{"tool": "search", "query": "Orm lighthouse height"}]}
 
 
 def number_of(said: str) -> int:
@@ -67,6 +70,11 @@ class TaskModel(ReadingModel):
         self._steps, self._reviews, self._plan = steps, reviews, plan
         self._waves, self._scope = waves, scope
 
+    @property
+    def read_on(self) -> bool:
+        """Whether it read sources that no task had quoted."""
+        return any("Read these sources" in call.messages[-1].content for call in self.calls)
+
     def answer(self, call: ModelCall) -> str:
         fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
         said = prompt_of(call)
@@ -93,6 +101,21 @@ def _given(answers: Sequence[Any] | Callable[[str], Any], said: str, number: int
     return given if isinstance(given, str) else json.dumps(as_calls(given) if "actions" in given else given)
 
 
+class Pages:
+    """Every page has the same text, and its number; ``asked`` are the addresses."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def read(self, url: str) -> WebPage[Document]:
+        self.asked.append(url)
+        text = f"{TEXT} This is the page at {len(self.asked)} of the light."
+        return WebPage(
+            url=url, final_url=url, fetched_at=utc_now(), headers={}, body=text.encode(), snapshot_hash="0" * 64,
+            document=Document(title="The Orm Light", text=text), was_requested=True,
+        )  # fmt: skip
+
+
 def orm(text: str = TEXT) -> ScriptedSearch:
     return ScriptedSearch(
         lambda request: [SearchResult(address="https://ok.example/orm", title="The Orm Light", text=text)]
@@ -113,5 +136,39 @@ def engine(model: Any = None, **more: Any) -> DeepResearch:
     return DeepResearch(model=model, **{**given, **more})
 
 
-def names(research: DeepResearch, run_id: str) -> list[str]:
-    return [event.name for event in research.events(run_id)]
+class Run:
+    """What came of a run, with its log: all that its result has, and what tests ask of its tasks."""
+
+    def __init__(self, result: ResearchResult, log: list[Event]) -> None:
+        self.result, self.log = result, log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.result, name)
+
+    def events(self, kind: type) -> list[Any]:
+        return [event for event in self.log if isinstance(event, kind)]
+
+    @property
+    def task(self) -> TaskState:
+        (task,) = self.result.state.tasks
+        return task
+
+    def told(self, name: str = "task") -> list[str]:
+        """What is told of its tasks, or of something else."""
+        return [notice.message for notice in self.result.notices if notice.name == name]
+
+    @property
+    def lacks(self) -> list[str]:
+        """Its gaps, as they are described."""
+        return [gap.description for gap in self.result.gaps]
+
+    @property
+    def contents(self) -> list[str]:
+        """What its findings say."""
+        return [finding.content for finding in self.result.findings]
+
+
+def ran(model: Any = None, question: str = QUESTION, **more: Any) -> Run:
+    with engine(model, **more) as research:
+        result = research.run(question)
+        return Run(result, list(research.events(result.research_id)))

@@ -5,7 +5,8 @@ import threading
 
 import pytest
 from pydantic import BaseModel
-from task_runs import FOUND, QUESTION, SEARCH, TaskModel, engine
+from task_runs import FOUND, SEARCH, TaskModel, ran
+from task_steps import using
 
 from deep_research import RunStatus, SupervisorHooks
 from deep_research.phases.gathering.tasks.tool import Tool
@@ -35,10 +36,7 @@ def leaving(raised, *names, kind=object):
 def tool(raised):
     kind = leaving(raised, "__call__", kind=Tool)
     kind.name, kind.description, kind.arguments = "leaves", "Leaves.", Word
-    return {
-        "model": TaskModel(({"actions": [{"tool": "leaves", "word": "w"}]}, SEARCH, FOUND)),
-        "tools": [kind()],
-    }
+    return {"model": TaskModel((using("leaves", word="w"), SEARCH, FOUND)), "tools": [kind()]}
 
 
 def provider(*names):
@@ -54,20 +52,17 @@ def hooks(*names):
     return lambda raised: {"hooks": leaving(raised, *names, kind=SupervisorHooks)()}
 
 
-def search(raised):
-    found = ScriptedSearch()
-    found.search = leaving(raised, "search")().search
-    return {"search": [found]}
+def search(is_plain):
+    def fields(raised):
+        def leave(request):
+            REACHED.append(raised)
+            raise raised
 
+        found = ScriptedSearch()
+        found.search = leave if is_plain else leaving(raised, "search")().search
+        return {"search": [found]}
 
-def plain_search(raised):
-    def leave(request):
-        REACHED.append(raised)
-        raise raised
-
-    found = ScriptedSearch()
-    found.search = leave
-    return {"search": [found]}
+    return fields
 
 
 def agent(raised):
@@ -79,8 +74,8 @@ PLACES = {
     "window of a model": provider("ask_window"),
     "end of a model": provider("aclose"),
     "tool": tool,
-    "search": search,
-    "plain search": plain_search,
+    "search": search(is_plain=False),
+    "plain search": search(is_plain=True),
     "agent": agent,
     "hook that decides": hooks("think_pause"),
     "hook that observes": hooks("event"),
@@ -109,8 +104,7 @@ def outcome(work):
 @pytest.mark.parametrize("place", PLACES)
 def test_a_run_comes_to_its_end_whoever_leaves(place, raised):
     def work():
-        with engine(**{"model": TaskModel((SEARCH, FOUND)), **PLACES[place](raised)}) as research:
-            return research.run(QUESTION)
+        return ran(**{"model": TaskModel((SEARCH, FOUND)), **PLACES[place](raised)})
 
     REACHED.clear()
     result = outcome(work)
@@ -121,11 +115,11 @@ def test_a_run_comes_to_its_end_whoever_leaves(place, raised):
 
 @pytest.mark.parametrize("raised", RAISED)
 def test_a_loop_goes_on_for_others_when_a_task_leaves(raised):
-    async def leave():
-        await asyncio.create_task(leave_at_once())
-
     async def leave_at_once():
         raise raised
+
+    async def leave():
+        await asyncio.create_task(leave_at_once())
 
     async def other():
         begun.set()

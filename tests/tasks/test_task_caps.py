@@ -1,18 +1,15 @@
 """Caps that tasks share: with other runs, with the tasks that are under way, and with those who go on without a model."""
 
 import asyncio
-from datetime import UTC, datetime
 
 import pytest
 from pydantic import BaseModel
-from task_runs import FOUND, QUESTION, SEARCH, TEXT, TaskModel, engine, number_of, orm
+from task_runs import FOUND, QUESTION, SEARCH, TEXT, Pages, TaskModel, orm, ran
+from task_steps import down, search_first, using
 
 from deep_research import SearchResult, SharedBudget, Tool, ToolResult
-from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.handoff import GathererOutput
 from deep_research.phases.gathering.tasks.task_limits import limits_of
-from deep_research.sources.extract import Document
-from deep_research.sources.fetch.pages import WebPage
 from deep_research.state import (
     Budget,
     DeepResearchState,
@@ -32,38 +29,20 @@ from deep_research.testing import ScriptedSearch
 pytestmark = pytest.mark.timed
 
 
-class Pages:
-    """Every page has the same text; ``asked`` are the addresses."""
-
-    def __init__(self):
-        self.asked = []
-
-    async def read(self, url):
-        self.asked.append(url)
-        text = f"{TEXT} This is the page at {len(self.asked)} of the light."
-        return WebPage(
-            url=url, final_url=url, fetched_at=datetime(2026, 1, 1, tzinfo=UTC), headers={}, body=text.encode(),
-            snapshot_hash="0" * 64, document=Document(title=f"Page {url}", text=text), was_requested=True,
-        )  # fmt: skip
-
-
 def pointing(count=3, *, name="scripted"):
     """Knows of pages, and not what they say."""
 
-    def found(request):
-        return [
-            SearchResult(address=f"https://{name}.example/{n}", title=f"Orm {n}", snippet="Orm lighthouse")
-            for n in range(count)
-        ]
-
-    return ScriptedSearch(found, name=name)
-
-
-def down(said):
-    raise failure(Verdict.PARK, "down", model="m", retry_after=90.0)
+    found = [
+        SearchResult(address=f"https://{name}.example/{n}", title=f"Orm {n}", snippet="Orm lighthouse")
+        for n in range(count)
+    ]
+    return ScriptedSearch(lambda request: found, name=name)
 
 
 # --- budgets that are shared with other runs ---------------------------------------------------------------
+
+
+WITHOUT_MODEL = {"on_outage": "extractive", "tasks": {"max_retries": 0}}
 
 
 class Asked(BaseModel):
@@ -101,9 +80,8 @@ class Ledger(Tool):
 )
 def test_what_a_tool_of_a_caller_takes_is_charged_to_the_shared_budget(makes, left, uses, fetches):
     tool, shared = Ledger(makes), SharedBudget(max_searches=9, max_fetches=left)
-    model = TaskModel([{"actions": [{"tool": "ledger", "word": "x"}]}, SEARCH, FOUND])
-    with engine(model, tools=[tool], shared_budget=shared) as research:
-        result = research.run(QUESTION)
+    model = TaskModel([using("ledger", word="x"), SEARCH, FOUND])
+    result = ran(model, tools=[tool], shared_budget=shared)
     assert (tool.uses, shared.spent.fetches, result.usage.fetches) == (uses, fetches, fetches)
     assert shared.spent.searches == result.usage.searches
 
@@ -120,10 +98,8 @@ class OwnGatherer:
 @pytest.mark.parametrize("gathering", ["search", "agents"])
 def test_what_a_gatherer_of_ones_own_takes_is_charged_to_the_shared_budget(gathering):
     shared = SharedBudget(max_searches=90, max_fetches=90)
-    with engine(
-        None, gathering=gathering, agents={"gatherer": OwnGatherer()}, shared_budget=shared, search=[]
-    ) as research:
-        result = research.run(QUESTION)
+    agents = {"gatherer": OwnGatherer()}
+    result = ran(gathering=gathering, agents=agents, shared_budget=shared, search=[])
     assert result.usage.fetches > 0
     assert (shared.spent.searches, shared.spent.fetches) == (result.usage.searches, result.usage.fetches)
 
@@ -132,8 +108,7 @@ def test_what_a_gatherer_of_ones_own_takes_is_charged_to_the_shared_budget(gathe
 def test_pages_and_rewordings_of_the_gatherer_are_charged_once(gathering):
     shared = SharedBudget(max_searches=90, max_fetches=90)
     pages, search = Pages(), pointing()
-    with engine(None, gathering=gathering, search=[search], pages=pages, shared_budget=shared) as research:
-        result = research.run(QUESTION)
+    result = ran(gathering=gathering, search=[search], pages=pages, shared_budget=shared)
     assert shared.spent.fetches == result.usage.fetches == len(pages.asked) > 0
     assert shared.spent.searches == result.usage.searches
 
@@ -141,33 +116,17 @@ def test_pages_and_rewordings_of_the_gatherer_are_charged_once(gathering):
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_task_that_goes_on_without_its_model_goes_on_under_its_purse(most):
     shared, search = SharedBudget(max_searches=most), orm()
-    with engine(
-        TaskModel(down),
-        on_outage="extractive",
-        tasks={"max_retries": 0},
-        shared_budget=shared,
-        search=[search],
-    ) as research:
-        result = research.run(QUESTION)
+    result = ran(TaskModel(down), **WITHOUT_MODEL, shared_budget=shared, search=[search])
     assert result.state.first_look  # which took the first search
     assert shared.spent.searches == len(search.requests) == most
+    assert any("task_agent" in line for line in result.told("agent"))
     assert bool(result.sources) is (most == 2)
 
 
 def test_a_task_that_goes_on_without_its_model_keeps_to_the_searches_it_had():
-    def steps(said):
-        if number_of(said) > 1:
-            down(said)
-        return SEARCH
-
-    search = orm()
-    with engine(
-        TaskModel(steps), on_outage="extractive", tasks={"max_retries": 0}, search=[search], max_searches=1
-    ) as research:
-        result = research.run(QUESTION)
-    (task,) = result.state.tasks
-    assert [step.number for step in task.steps] == [1, 2]
-    assert sum(step.searches for step in task.steps) <= 1
+    result = ran(TaskModel(search_first(down)), **WITHOUT_MODEL, max_searches=1)
+    assert [step.number for step in result.task.steps] == [1, 2]
+    assert sum(step.searches for step in result.task.steps) <= 1
     assert result.usage.searches <= 1 + bool(result.state.first_look)
     assert result.sources
 
@@ -178,14 +137,8 @@ def test_nothing_goes_on_without_its_model_when_the_seconds_of_the_run_are_over(
         await asyncio.Event().wait()
 
     search = ScriptedSearch(before=slowly)
-    with engine(
-        TaskModel(down),
-        on_outage="extractive",
-        tasks={"max_retries": 0, "sources": ["company_db"]},
-        data_sources={"company_db": search},
-        budget={"max_seconds": 0.5},
-    ) as research:
-        result = research.run(QUESTION)
+    private = {"data_sources": {"company_db": search}, "tasks": {"sources": ["company_db"]}}
+    result = ran(TaskModel(down), **WITHOUT_MODEL | private, budget={"max_seconds": 0.5})
     assert "max_seconds" in {limit.name for limit in result.limits}
 
 
@@ -194,12 +147,8 @@ def test_nothing_goes_on_without_its_model_when_the_seconds_of_the_run_are_over(
 
 def _stands(number, *, searches, used=0, status=SubQueryStatus.PENDING, finding=None, settled=False):
     sub_query = SubQuery(id=f"subq-{number}", query=f"q{number}", index=number, iteration=1, status=status)
-    task = Task(
-        id=f"task-{number}",
-        sub_query_id=sub_query.id,
-        question=sub_query.query,
-        limits=TaskLimits(steps=8, seconds=60, searches=searches, fetches=2 * searches),
-    )
+    limits = TaskLimits(steps=8, seconds=60, searches=searches, fetches=2 * searches)
+    task = Task(id=f"task-{number}", sub_query_id=sub_query.id, question=sub_query.query, limits=limits)
     steps = (TaskStep(number=1, searches=used, fetches=used),) if used else ()
     return sub_query, TaskState(task=task, steps=steps, finding=finding, is_settled=settled)
 
@@ -219,12 +168,11 @@ def _stands(number, *, searches, used=0, status=SubQueryStatus.PENDING, finding=
 )
 def test_tasks_share_what_those_under_way_do_not_hold(standing, searches, fetches):
     spent = sum(step.searches for _, stands in standing for step in stands.steps)
+    options = RunOptions(gathering="agents", budget=Budget(max_searches=10, max_fetches=20))
+    sub_queries, tasks = zip(*standing, strict=True) if standing else ((), ())
+    usage = Usage(searches=spent, fetches=spent)
     state = DeepResearchState(
-        query=QUESTION,
-        options=RunOptions(gathering="agents", budget=Budget(max_searches=10, max_fetches=20)),
-        sub_queries=tuple(sub_query for sub_query, _ in standing),
-        tasks=tuple(stands for _, stands in standing),
-        usage=Usage(searches=spent, fetches=spent),
+        query=QUESTION, options=options, sub_queries=sub_queries, tasks=tasks, usage=usage
     )
     limits = [limits_of(state, place, 2) for place in range(2)]
     assert sum(each.searches for each in limits) == searches
@@ -241,15 +189,8 @@ def test_tasks_share_what_those_under_way_do_not_hold(standing, searches, fetche
 )
 def test_without_a_model_pages_that_a_private_source_points_to_are_read_within_the_cap(caps, read):
     pages = Pages()
-    with engine(
-        None,
-        search=[orm()],
-        data_sources={"company_db": pointing(name="company")},
-        tasks={"sources": ["company_db"], "max_retries": 0},
-        pages=pages,
-        **caps,
-    ) as research:
-        result = research.run(QUESTION)
+    private = {"data_sources": {"company_db": pointing(name="company")}}
+    result = ran(**private, pages=pages, tasks={"max_retries": 0, "sources": ["company_db"]}, **caps)
     assert len(set(pages.asked)) == read
     assert len(pages.asked) == result.usage.fetches
     assert all(url.startswith("https://company.example/") for url in pages.asked)
@@ -260,15 +201,9 @@ def test_without_a_model_pages_that_a_private_source_points_to_are_read_within_t
 
 def test_without_a_model_the_gatherer_and_private_sources_share_the_pages_of_a_task():
     pages = Pages()
-    with engine(
-        None,
-        search=[pointing(2)],
-        data_sources={"company_db": pointing(name="company")},
-        pages=pages,
-        max_fetches=3,
-        tasks={"max_retries": 0},
-    ) as research:
-        result = research.run(f"{QUESTION[:-1]} and who built it?", max_sub_queries=2)
+    sources = {"search": [pointing(2)], "data_sources": {"company_db": pointing(name="company")}}
+    question = f"{QUESTION[:-1]} and who built it?"
+    result = ran(None, question, **sources, pages=pages, max_fetches=3, tasks={"max_retries": 0})
     most = sum(task.task.limits.fetches for task in result.state.tasks)
     assert len(pages.asked) == result.usage.fetches == most == 3
     for task in result.state.tasks:
@@ -279,15 +214,8 @@ def test_a_page_that_a_private_source_points_to_passes_the_guard(tmp_path):
     inside = [SearchResult(address="http://127.0.0.1:1/secret", title="Inside", snippet="Orm lighthouse")]
     own = ScriptedSearch(lambda request: inside, name="company")
     (tmp_path / "orm.md").write_text(TEXT)
-    with engine(
-        None,
-        search=[],
-        corpus=tmp_path,
-        data_sources={"company_db": own},
-        tasks={"max_retries": 0},
-        fetch={"enabled": True},
-    ) as research:
-        result = research.run(QUESTION)
+    sources = {"search": [], "corpus": tmp_path, "data_sources": {"company_db": own}}
+    result = ran(**sources, tasks={"max_retries": 0}, fetch={"enabled": True})
     assert own.requests
     assert [source.kind for source in result.sources] == ["document"]
     assert any("127.0.0.1" in " ".join(notice.skipped) for notice in result.notices)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import virtual_time
-from task_runs import DONE, FOUND, QUESTION, SEARCH, TaskModel, engine, number_of, orm, task_of
+from task_runs import QUESTION, TaskModel, engine, number_of, ran, task_of
+from task_steps import quoting, search_first, searching
 
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import page, results
@@ -35,9 +36,8 @@ class Timed(TaskModel):
 
 def _six_steps(said):
     if number_of(said) in range(1, 6):
-        return {"actions": [{"tool": "search", "query": f"{task_of(said)} {number_of(said)}"}]}
-    quote = page(f"{task_of(said)} 1", 0, size=0)
-    return {"actions": [DONE], "answer": quote, "facts": [{"content": quote, "source": "S1", "quote": quote}]}
+        return searching(f"{task_of(said)} {number_of(said)}")
+    return quoting(page(f"{task_of(said)} 1", 0, size=0))
 
 
 def test_five_tasks_of_six_steps_take_the_time_of_six_steps_and_their_review_that_of_one_more():
@@ -62,10 +62,8 @@ def test_five_tasks_of_six_steps_take_the_time_of_six_steps_and_their_review_tha
 def test_what_tasks_take_is_told_beside_what_a_search_takes(capsys):
     figures = {}
     for gathering in ("search", "agents"):
-        model = TaskModel(lambda said: SEARCH if number_of(said) == 1 else FOUND)
-        with engine(model, search=[orm()], gathering=gathering) as research:
-            result = research.run(QUESTION)
-        figures[gathering] = {"calls": result.usage.model_calls, "input_tokens": result.usage.input_tokens}
+        usage = ran(TaskModel(search_first()), gathering=gathering).usage
+        figures[gathering] = {"calls": usage.model_calls, "input_tokens": usage.input_tokens}
     with capsys.disabled():
         print(f"\none sub-query: {json.dumps(figures)}")
     assert figures["agents"]["calls"] > figures["search"]["calls"]
@@ -87,15 +85,13 @@ def test_an_estimate_knows_the_steps_and_reviews_of_tasks():
 @pytest.mark.slow
 def test_twenty_tasks_of_twelve_steps_of_20_kb_write_little_more_than_their_texts_and_stay_small(tmp_path):
     program = HERE / "large_tasks.py"
-    done = subprocess.run(
-        [sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=600, check=True
-    )
+    command = [sys.executable, program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     figures = json.loads(done.stdout)
     print(figures)
     assert figures["status"] == "completed"
     assert figures["steps"] == 20 * 12
     assert figures["database"] <= 2.5 * figures["texts"]
     assert figures["peak_mb"] <= 250
-    assert (
-        figures["folds"][1] < 8 * figures["folds"][0]
-    )  # of four times the events, with room for a busy machine
+    few, all_of_them = figures["folds"]
+    assert all_of_them < 8 * few  # of four times the events, with room for a busy machine

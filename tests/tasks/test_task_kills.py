@@ -1,8 +1,6 @@
 """kill -9 at the commits of tasks: no step that was recorded is asked again, no search made again, and the run comes out
 the same."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -18,7 +16,6 @@ from deep_research.state import events as ev
 pytestmark = pytest.mark.timed
 
 TOLD = ("status", "report", "findings", "gaps", "tasks")
-LOST = ("model.settled", "model.reserved")  # an answer, or what its tools gave, that was not recorded
 
 
 @pytest.fixture(scope="module")
@@ -65,20 +62,20 @@ def killed(runs: Runs, whole: dict[str, Any], tmp_path: Path, commit: int) -> tu
     searched_again = len(units(folder, "calls-searches")) - len(whole["searched"])
     # Steps are made side by side: a search of one may be made and not recorded when an answer to another is.
     begun = searched - (len(whole["searched"]) - whole["in_steps"]) - in_steps(tmp_path / "copy" / "runs.db")
-    if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
-        return last, length, "another run"
-    if set(units(folder)) != set(whole["asked"]):
-        return last, length, "other prompts"
-    if again != (last == "model.settled"):
-        return last, length, f"{again} calls again"
-    if searched_again > max(0, begun) and "plan.made" in whole["events"][:length]:
-        return last, length, f"{searched_again} searches again"
-    return last, length, ""
+    is_planned = "plan.made" in whole["events"][:length]
+    wrong = {
+        "another run": any(answer[key] != whole[key] for key in TOLD),
+        "other prompts": set(units(folder)) != set(whole["asked"]),
+        f"{again} calls again": again != (last == "model.settled"),
+        f"{searched_again} searches again": searched_again > max(0, begun) and is_planned,
+    }
+    return last, length, ", ".join(what for what, is_so in wrong.items() if is_so)
 
 
-@pytest.mark.parametrize(
-    "event", ["task.dispatched", "task.step", "task.finished", "task.reviewed", "sub_queries.added"]
-)
+EVENTS = ("task.dispatched", "task.step", "task.finished", "task.reviewed", "sub_queries.added")
+
+
+@pytest.mark.parametrize("event", EVENTS)
 def test_a_run_killed_between_dispatch_and_review_goes_on_where_it_was(
     runs: Runs, whole: dict[str, Any], tmp_path: Path, event: str
 ) -> None:
@@ -87,9 +84,8 @@ def test_a_run_killed_between_dispatch_and_review_goes_on_where_it_was(
     assert killed(runs, whole, tmp_path, commit)[::2] == (event, "")
 
 
-@pytest.mark.parametrize(
-    "each", [20, pytest.param(1, marks=pytest.mark.slow)]
-)  # each twentieth commit, and all
+# Each twentieth commit, and all.
+@pytest.mark.parametrize("each", [20, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_run_killed_at_any_commit_of_its_tasks_asks_no_recorded_step_again(
     runs: Runs, whole: dict[str, Any], tmp_path: Path, each: int
 ) -> None:
@@ -103,10 +99,4 @@ def test_a_run_killed_at_any_commit_of_its_tasks_asks_no_recorded_step_again(
         if length > first + 120:
             break
     assert wrong == {}
-    assert each > 1 or reached >= {
-        "task.dispatched",
-        "task.step",
-        "task.finished",
-        "task.reviewed",
-        "model.settled",
-    }
+    assert each > 1 or reached >= {*EVENTS[:4], "model.settled"}

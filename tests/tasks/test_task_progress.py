@@ -1,14 +1,15 @@
 """What is told of tasks while they are worked on: on a terminal, in lines, and to who follows the run."""
 
 import pytest
-from task_runs import APPROVED, FOUND, QUESTION, SEARCH, TaskModel, engine, number_of
+from task_runs import APPROVED, QUESTION, TaskModel, ran
+from task_steps import rejecting, search_first
 
 from deep_research.interfaces.cli.progress import ASCII, Lines, picture
 from deep_research.state.events import Progress, TaskStepped
 from deep_research.state.reducer import Fold
 from deep_research.store import RunJournal
 
-REJECTED = {"approved": False, "critique": "That is the height above the sea."}
+REJECTED = rejecting("That is the height above the sea.")
 
 
 class Paper:
@@ -36,26 +37,21 @@ def followed(monkeypatch):
 
     def follow(model, **more):
         notes.clear()
-        with engine(model, **more) as research:
-            events = list(research.events(research.run(QUESTION).research_id))
-        told = [(event.seq, 0, event) for event in events] + [(seq, 1, note) for seq, note in notes]
+        told = [(event.seq, 0, event) for event in ran(model, **more).log]
+        told += [(seq, 1, note) for seq, note in notes]
         return [each for _, _, each in sorted(told, key=lambda each: each[:2])]
 
     return follow
 
 
-def test_each_step_of_a_task_is_told_before_its_tools_work(followed):
+def test_each_step_of_a_task_is_told_before_its_tools_work_and_shown_in_the_live_picture(followed):
     told = followed(TaskModel(), tasks={"max_steps": 4})
     (note,) = [each for each in told if isinstance(each, Progress) and each.step]
     assert (note.message, note.step) == (QUESTION, "step 1 of 4, search Orm lighthouse height")
     assert (note.done, note.total) == (1, 4)
     assert told.index(note) < next(n for n, each in enumerate(told) if isinstance(each, TaskStepped))
-
-
-def test_the_live_picture_shows_tasks_with_their_steps(followed):
-    fold, shown = Fold(), []
-    searching = {}
-    for each in followed(TaskModel(), tasks={"max_steps": 4}):
+    fold, shown, searching = Fold(), [], {}
+    for each in told:
         if isinstance(each, Progress):
             searching[each.message] = each.step or ""
         else:
@@ -67,7 +63,7 @@ def test_the_live_picture_shows_tasks_with_their_steps(followed):
 
 
 def test_lines_tell_what_was_sent_back_and_with_verbose_every_step(followed):
-    model = TaskModel(lambda said: SEARCH if number_of(said) == 1 else FOUND, [REJECTED, APPROVED])
+    model = TaskModel(search_first(), [REJECTED, APPROVED])
     told = followed(model, tasks={"max_steps": 3})
     for verbose in (False, True):
         paper = Paper()

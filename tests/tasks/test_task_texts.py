@@ -6,11 +6,11 @@ import weakref
 
 import pytest
 from pydantic import BaseModel
-from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, engine, number_of, task_of
+from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, engine, ran, task_of
+from task_steps import quoting, search_first, searching, using
 
 from deep_research import SearchResult, Tool, ToolResult
 from deep_research.errors import ToolError
-from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.collecting import collected
 from deep_research.phases.gathering.handoff import GatheredSource
 from deep_research.phases.gathering.tasks import task_context as desks
@@ -31,15 +31,6 @@ PLAN = ("keepers of the Orm lighthouse", "oil of the Orm lighthouse")
 SAYS = dict(zip(PLAN, (KEEPERS, OIL), strict=True))
 
 
-def down():
-    raise failure(Verdict.PARK, "down", model="m", retry_after=90.0)
-
-
-def quoting(text, source="S1"):
-    fact = {"content": text, "source": source, "quote": text}
-    return {"actions": [DONE], "answer": text, "facts": [fact]}
-
-
 # --- quotes stand in the text that they were taken from ----------------------------------------------------
 
 
@@ -57,15 +48,7 @@ def handbook(slow=""):
     return ScriptedSearch(found, before=before)
 
 
-def asking(said):
-    task = task_of(said)
-    if number_of(said) == 1:
-        return {"actions": [{"tool": "search", "query": task}]}
-    return quoting(SAYS[task])
-
-
-def ids(result):
-    return {source.id: source.url for source in result.sources}
+asking = search_first(lambda said: quoting(SAYS[task_of(said)]), lambda said: searching(task_of(said)))
 
 
 def test_two_tasks_that_read_different_texts_of_one_address_keep_their_quotes_whoever_is_first():
@@ -79,40 +62,14 @@ def test_two_tasks_that_read_different_texts_of_one_address_keep_their_quotes_wh
         for content, quote in held.items():
             assert texts[quote.source_id][quote.start : quote.end] == content
         assert result.state.unlocated == 0
-        seen.append((sorted(ids(result).items()), result.report))
+        seen.append((sorted((source.id, source.url) for source in result.sources), result.report))
     assert seen[0] == seen[1] == seen[2]  # who was first does not show
-
-
-def test_quotes_hold_where_a_run_parked_between_the_two_texts():
-    works = []
-
-    def steps(said):
-        if not works and task_of(said) == PLAN[1] and number_of(said) == 2:
-            down()
-        return asking(said)
-
-    with engine(TaskModel(steps, plan=PLAN), search=[handbook(PLAN[0])], max_concurrent=1) as research:
-        parked = research.run(QUESTION)
-        assert parked.status == "parked"
-        works.append(True)
-        result = research.resume(parked.research_id)
-    assert {f.content for f in result.findings} >= {KEEPERS, OIL}
-    assert result.state.unlocated == 0
 
 
 def test_one_text_that_two_tasks_read_is_one_source():
     plan = ("height of the Orm lighthouse", "feet of the Orm lighthouse")
-    search = ScriptedSearch(lambda request: [SearchResult(address=PAGE, title="Handbook", text=TEXT)])
-    model = TaskModel(
-        lambda said: (
-            {"actions": [{"tool": "search", "query": task_of(said)}]}
-            if number_of(said) == 1
-            else quoting(HEIGHT)
-        ),
-        plan=plan,
-    )
-    with engine(model, search=[search]) as research:
-        result = research.run(QUESTION)
+    steps = search_first(quoting(HEIGHT), lambda said: searching(task_of(said)))
+    result = ran(TaskModel(steps, plan=plan), search=[handbook()])
     assert len(result.sources) == 1
     assert len(result.state.tasks) == 2
 
@@ -162,11 +119,14 @@ def reads(monkeypatch):
     return loaded
 
 
+def many():
+    """A search that finds five texts."""
+    return ScriptedSearch(lambda request: MANY)
+
+
+TOLD = "The Orm lighthouse has {} steps in all."
 MANY = [
-    SearchResult(
-        address=f"https://ok.example/{n}", title=f"Orm {n}", text=f"The Orm lighthouse has {n} steps in all."
-    )
-    for n in range(5)
+    SearchResult(address=f"https://ok.example/{n}", title=f"Orm {n}", text=TOLD.format(n)) for n in range(5)
 ]
 
 
@@ -182,11 +142,9 @@ MANY = [
 def test_a_quote_is_looked_for_in_the_source_that_it_names_and_then_in_the_others(
     reads, source, number, loaded
 ):
-    quote = f"The Orm lighthouse has {number} steps in all."
+    quote = TOLD.format(number)
     model = TaskModel((SEARCH, quoting(quote, source), {"actions": [DONE]}))
-    with engine(model, search=[ScriptedSearch(lambda request: MANY)], tasks={"max_retries": 0}) as research:
-        result = research.run(QUESTION)
-    (task,) = result.state.tasks
+    task = ran(model, search=[many()], tasks={"max_retries": 0}).task
     assert [fact.content for fact in task.finding.facts] == ([quote] if number < 5 else [])
     assert reads[: len(loaded)] == loaded
     assert set(reads) == set(loaded)
@@ -210,9 +168,7 @@ def test_looking_for_quotes_holds_one_text_at_a_time(monkeypatch):
     monkeypatch.setattr(TaskContext, "read", watched)
     facts = [{"content": each.text, "source": f"S{n}", "quote": each.text} for n, each in enumerate(MANY, 1)]
     model = TaskModel((SEARCH, {"actions": [DONE], "answer": "x", "facts": facts}))
-    with engine(model, search=[ScriptedSearch(lambda request: MANY)]) as research:
-        result = research.run(QUESTION)
-    assert len(result.state.tasks[0].finding.facts) == len(most) == 5
+    assert len(ran(model, search=[many()]).task.finding.facts) == len(most) == 5
     assert max(most) <= 1  # the one before, until the next is there
 
 
@@ -229,10 +185,9 @@ def test_a_text_that_later_ones_of_the_same_step_push_out_is_shown_all_the_same(
         long = SearchResult(address="https://ok.example/log", title="Log", text=LONG)
         return MANY if "more" in request.query else [long]
 
-    uses = [{"tool": "search", "query": "more of it"}, {"tool": "read_more", "source": "S1"}]
+    uses = [*searching("more of it")["actions"], *using("read_more", source="S1")["actions"]]
     model = TaskModel((SEARCH, {"actions": uses}, {"actions": [DONE]}))
-    with engine(model, search=[ScriptedSearch(found)], tasks={"max_retries": 0}) as research:
-        research.run(QUESTION)
+    ran(model, search=[ScriptedSearch(found)], tasks={"max_retries": 0})
     shown = model.asked[2].partition("S1, from character")[2]
     assert "Line 1" in shown
     assert "characters follow" in shown.partition("<<")[0]
@@ -269,34 +224,24 @@ def test_a_text_that_the_store_has_no_more_is_told_as_such_and_never_as_the_end(
 
     monkeypatch.setattr(TaskContext, "add", forgets)
     model = TaskModel((SEARCH, {"actions": [use]}, FOUND))
-    with engine(model, tools=[Shows()], tasks={"max_retries": 0}) as research:
-        result = research.run(QUESTION)
-    (task,) = result.state.tasks
-    assert task.steps[1].uses[0].failed
+    result = ran(model, tools=[Shows()], tasks={"max_retries": 0})
+    assert result.task.steps[1].uses[0].failed
     assert "[the end]" not in model.asked[2]
     assert "is gone from the store" in model.asked[2]
-    assert (result.status, task.finding.unlocated) == ("completed", 1)
+    assert (result.status, result.task.finding.unlocated) == ("completed", 1)
 
 
-def test_the_end_of_a_text_is_told_as_the_end():
-    asked = asyncio.run(_read_on(TEXT))
-    assert asked[0].endswith("[the end]")
-    assert "S1 ends there" in asked[1]
-
-
-async def _read_on(text):
-    journal = MemoryJournal(DeepResearchState(query=QUESTION), texts=[text])
+async def test_the_end_of_a_text_is_told_as_the_end():
+    journal = MemoryJournal(DeepResearchState(query=QUESTION), texts=[TEXT])
     desk = TaskContext(QUESTION, ("web",), journal)
     (content_hash,) = journal._contents
-    source = Source(
-        id="src-000000000001", sub_query_id="subq-1", title="M", content_hash=content_hash, length=len(text)
-    )
+    known = {"content_hash": content_hash, "length": len(TEXT)}
+    source = Source(id="src-000000000001", sub_query_id="subq-1", title="M", **known)
     desk.add_known([source])
     result = await ReadMore()(ReadMore.arguments(source="S1"), desk)
-    shown = desk.take((), {source.id: await desk.read(source.id)}, result).text
-    with pytest.raises(ToolError) as ended:
+    assert desk.take((), {source.id: await desk.read(source.id)}, result).text.endswith("[the end]")
+    with pytest.raises(ToolError, match="S1 ends there"):
         await ReadMore()(ReadMore.arguments(source="S1"), desk)
-    return shown, str(ended.value)
 
 
 # --- links and snippets ------------------------------------------------------------------------------------
@@ -310,34 +255,29 @@ def _desk():
     return TaskContext(QUESTION, ("web",), MemoryJournal(DeepResearchState(query=QUESTION)))
 
 
-@pytest.mark.parametrize(
-    ("again", "shown"),
-    [
-        (_links(1), ["L1"]),
-        (_links(2, 1), ["L2", "L1"]),
-        (_links(3, 1, 4), ["L3", "L1", "L4"]),
-        (_links(1, snippet="Said in other words."), ["L1"]),  # another service says something else of it
-        (_links(3, 3), ["L3"]),
-    ],
-    ids=["known", "two", "new ones", "another snippet", "twice"],
-)
+LINKS = {
+    "known": (_links(1), ["L1"]),
+    "two": (_links(2, 1), ["L2", "L1"]),
+    "new ones": (_links(3, 1, 4), ["L3", "L1", "L4"]),
+    "another snippet": (_links(1, snippet="Said in other words."), ["L1"]),  # by another service
+    "twice": (_links(3, 3), ["L3"]),
+}
+
+
+@pytest.mark.parametrize(("again", "shown"), LINKS.values(), ids=LINKS)
 def test_a_link_that_is_known_keeps_its_name_and_is_shown(again, shown):
     desk = _desk()
     desk.take((), {}, ToolResult(links=_links(1, 2)))
     showing = desk.take((), {}, ToolResult(links=again))
     assert [line.partition(":")[0] for line in showing.text.splitlines() if line.startswith("L")] == shown
-    assert desk.link("L1").address == "https://ok.example/1"
-    assert desk.link("L2").address == "https://ok.example/2"
-    for link in again:
-        assert link.snippet in showing.text
+    assert [desk.link(name).address[-1] for name in ("L1", "L2")] == ["1", "2"]
+    assert all(link.snippet in showing.text for link in again)
 
 
 def test_a_resumed_task_has_its_links_under_the_same_names():
     desk, later = _desk(), _desk()
-    showings = [
-        desk.take((), {}, ToolResult(links=links)) for links in (_links(1, 2), _links(2, 3), _links(1, 4))
-    ]
-    for showing in showings:
+    for links in (_links(1, 2), _links(2, 3), _links(1, 4)):
+        showing = desk.take((), {}, ToolResult(links=links))
         later.links += UseOutput.model_validate_json(showing.model_dump_json()).links
     assert later.links == desk.links
     assert [link.address[-1] for link in desk.links] == ["1", "2", "3", "4"]

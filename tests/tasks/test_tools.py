@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 from pydantic import BaseModel, Field
-from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, engine, number_of, orm
+from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, Pages, TaskModel, engine, orm, ran
+from task_steps import quoting, search_first, using
 
 from deep_research import DeepResearch, Tool, ToolResult
 from deep_research.calls import Calls
-from deep_research.errors import ConfigurationError, ToolError
+from deep_research.errors import ConfigurationError, SetUpError, ToolError
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import SourceReader
@@ -19,13 +20,11 @@ from deep_research.phases.gathering.tasks.resources import DataSources
 from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.tool import Link
 from deep_research.phases.gathering.tasks.tools import tools_of
-from deep_research.sources.extract import Document
-from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search import SearchFilters
 from deep_research.sources.search.combined_search import SearchPool
 from deep_research.sources.search.policy import Service
 from deep_research.state import DeepResearchPhase, DeepResearchState, Source
-from deep_research.state.journal import MemoryJournal, utc_now
+from deep_research.state.journal import MemoryJournal
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.tool_suite import TOOL_CHECKS, Check, ToolSubject
 
@@ -35,6 +34,9 @@ MANUAL = (
     "# Manual\n\nThe lamp is described first.\n\n## 20.4 Lamps\n\nA lamp has a wick. See Section 20.4.4.\n\n"
     "## 20.4.4 Burners\n\nA burner takes two litres an hour.\n\n## 20.5 Oil\n\nOil is kept cool."
 )
+
+
+RACE = "A head race leads water to the wheel."
 
 
 class Word(BaseModel):
@@ -49,18 +51,7 @@ class Glossary(Tool):
     async def __call__(self, arguments, view):
         if arguments.word != "head race":
             raise ToolError(f"No meaning of '{arguments.word[:40]}' is known.")
-        return ToolResult(
-            sources=(GatheredSource(title="head race", content="A head race leads water to the wheel."),)
-        )
-
-
-class Pages:
-    async def read(self, url):
-        body = TEXT.encode()
-        return WebPage(
-            url=url, final_url=url, fetched_at=utc_now(), headers={}, body=body, snapshot_hash="0" * 64,
-            document=Document(title="The Orm Light", text=TEXT), was_requested=True,
-        )  # fmt: skip
+        return ToolResult(sources=(GatheredSource(title="head race", content=RACE),))
 
 
 def handed():
@@ -90,24 +81,19 @@ def ours():
     return {tool.name: tool for tool in tools_of(library)}
 
 
+def subject(name, *says, **arguments):
+    return ToolSubject(tool=ours()[name], arguments=arguments, says=says, view=desk_with_manual())
+
+
 SUBJECTS = {
-    "search": ToolSubject(tool=ours()["search"], arguments={"query": "Orm"}, says=(HEIGHT,), view=desk_with_manual()),
-    "fetch": ToolSubject(tool=ours()["fetch"], arguments={"link": "L1"}, says=(HEIGHT,), view=desk_with_manual()),
-    "look_up": ToolSubject(
-        tool=ours()["look_up"], arguments={"section": "20.4.4", "source": "S1"}, view=desk_with_manual()
-    ),
-    "outline": ToolSubject(
-        tool=ours()["outline"], arguments={"source": "S1"}, says=("20.4.4 Burners",), view=desk_with_manual()
-    ),
-    "find": ToolSubject(
-        tool=ours()["find"], arguments={"source": "S1", "words": "burner"}, says=("under 20.4.4 Burners",),
-        view=desk_with_manual(),
-    ),
-    "read_more": ToolSubject(tool=ours()["read_more"], arguments={"source": "S1"}, view=desk_with_manual()),
-    "a tool of a caller's": ToolSubject(
-        tool=Glossary(), arguments={"word": "head race"}, says=("leads water",)
-    ),
-}  # fmt: skip
+    "search": subject("search", HEIGHT, query="Orm"),
+    "fetch": subject("fetch", HEIGHT, link="L1"),
+    "look_up": subject("look_up", section="20.4.4", source="S1"),
+    "outline": subject("outline", "20.4.4 Burners", source="S1"),
+    "find": subject("find", "under 20.4.4 Burners", source="S1", words="burner"),
+    "read_more": subject("read_more", source="S1"),
+    "a caller's": ToolSubject(tool=Glossary(), arguments={"word": "head race"}, says=("leads water",)),
+}
 
 
 @pytest.mark.parametrize("check", TOOL_CHECKS, ids=str)
@@ -131,32 +117,29 @@ def test_a_section_is_opened_by_its_number_its_title_or_its_page(section, begins
     tool = ours()["look_up"]
     view = desk_with_manual(pages=(0, MANUAL.index("A burner")))
     result = asyncio.run(tool(tool.arguments(section=section, source="S1"), view))
-    (shown,) = result.shown
+    (shown,) = result.excerpts
     assert MANUAL[shown.span.start :].startswith(begins)
 
 
 @pytest.mark.parametrize(
     ("use", "said"),
     [
-        ({"tool": "fetch", "link": "http://evil.example/x"}, "Nothing of that may be asked"),
-        ({"tool": "fetch", "link": "L7"}, "There is no link L7"),
-        ({"tool": "read_more", "source": "https://ok.example/orm"}, "Nothing of that may be asked"),
-        ({"tool": "read_more"}, "source: Field required"),
-        ({"tool": "look_up", "section": "99.9", "source": "S1"}, "There is no section 99.9 in S1"),
-        ({"tool": "search", "query": "http://evil.example/KODE7731X"}, "Nothing of that may be asked"),
-        ({"tool": "search", "query": "x", "data_source": "compny_db"}, "There is no data source"),
-        ({"tool": "look_up", "section": "Burners"}, "There are no documents"),
+        (using("fetch", link="http://evil.example/x"), "Nothing of that may be asked"),
+        (using("fetch", link="L7"), "There is no link L7"),
+        (using("read_more", source="https://ok.example/orm"), "Nothing of that may be asked"),
+        (using("read_more"), "source: Field required"),
+        (using("look_up", section="99.9", source="S1"), "There is no section 99.9 in S1"),
+        (using("search", query="http://evil.example/KODE7731X"), "Nothing of that may be asked"),
+        (using("search", query="x", data_source="compny_db"), "There is no data source"),
+        (using("look_up", section="Burners"), "There are no documents"),
     ],
-    ids=lambda value: str(value.get("tool")) if isinstance(value, dict) else "",
+    ids=lambda value: value["actions"][0]["tool"] if isinstance(value, dict) else "",
 )
 def test_a_use_that_cannot_be_is_told_to_the_agent_who_goes_on(use, said):
-    model = TaskModel((SEARCH, {"actions": [use]}, FOUND))
-    with engine(model) as research:
-        result = research.run(QUESTION)
-    (task,) = result.state.tasks
-    assert task.steps[1].uses[0].failed
+    result = ran(model := TaskModel((SEARCH, use, FOUND)))
+    assert result.task.steps[1].uses[0].failed
     assert said in model.asked[2]
-    assert HEIGHT in [f.content for f in result.findings]
+    assert HEIGHT in result.contents
 
 
 class Odd(Tool):
@@ -197,12 +180,17 @@ async def _gives_another_thing(tool):
     return {"text": "no result"}
 
 
+async def _hangs(tool):
+    await asyncio.Event().wait()
+
+
 ODD = {
     "raises": (_raises, "odd failed: RuntimeError", 1),
     "recovers": (_recovers, "It works now.", 2),
     "never works": (_never_works, "not now", 2),
     "gives 10 MB": (_gives_much, "yyyy", 1),
     "gives another thing": (_gives_another_thing, "no ToolResult", 1),
+    "hangs": (_hangs, "odd gave nothing within 0.01 s", 1),
 }
 
 
@@ -210,66 +198,27 @@ ODD = {
 def test_whatever_a_tool_does_the_agent_is_told_within_bounds(name):
     do, said, uses = ODD[name]
     tool = Odd(do)
-    model = TaskModel((SEARCH, {"actions": [{"tool": "odd", "word": "w"}]}, FOUND))
-    with engine(model, tools=[tool]) as research:
-        result = research.run(QUESTION)
+    if name == "hangs":
+        tool.timeout = 0.01
+    result = ran(model := TaskModel((SEARCH, using("odd", word="w"), FOUND)), tools=[tool])
     assert tool.uses == uses
     assert said in model.asked[2]
     assert len(model.asked[2]) < 60_000
-    assert HEIGHT in [f.content for f in result.findings]
+    assert HEIGHT in result.contents
     if name == "gives 10 MB":
         assert any("its text is longer than" in notice.message for notice in result.notices)
 
 
-def test_a_tool_that_hangs_is_given_up_at_its_deadline():
-    async def hangs(tool):
-        await asyncio.Event().wait()
-
-    tool = Odd(hangs)
-    tool.timeout = 0.01
-    model = TaskModel((SEARCH, {"actions": [{"tool": "odd", "word": "w"}]}, FOUND))
-    with engine(model, tools=[tool]) as research:
-        result = research.run(QUESTION)
-    assert "odd gave nothing within 0.01 s" in model.asked[2]
-    assert HEIGHT in [f.content for f in result.findings]
+MEANING = using("glossary", word="head race")
 
 
 def test_what_a_tool_of_a_caller_brings_can_be_quoted():
-    said = "A head race leads water to the wheel."
-    fact = {"content": said, "source": "S1", "quote": said}
-    model = TaskModel(
-        lambda prompt: (
-            {"actions": [{"tool": "glossary", "word": "head race"}]}
-            if number_of(prompt) == 1
-            else {"actions": [DONE], "answer": said, "facts": [fact]}
-        )
-    )
-    with engine(model, tools=[Glossary()]) as research:
-        result = research.run("What is a head race?")
-    assert [f.content for f in result.findings] == [said]
+    model = TaskModel(search_first(quoting(RACE), lambda said: MEANING))
+    assert ran(model, "What is a head race?", tools=[Glossary()]).contents == [RACE]
 
 
 def _tool(**more):
     return type("Made", (Glossary,), more)()
-
-
-@pytest.mark.parametrize(
-    ("tools", "said"),
-    [
-        ([Glossary(), Glossary()], "two tools 'glossary'"),
-        ([_tool(name="search")], "two tools 'search'"),
-        ([_tool(name="Not a name")], "is not a name for a tool"),
-        ([_tool(name="done")], "is not a name for a tool"),
-        ([_tool(read_only=False)], "declares that it writes"),
-        ([_tool(arguments=dict)], "are not a pydantic model"),
-        ([object()], "is not a Tool"),
-    ],
-    ids=["twice", "ours", "a name", "done", "writes", "arguments", "no tool"],
-)
-def test_a_tool_that_cannot_be_used_is_refused_in_one_line_when_the_engine_is_made(tools, said):
-    with pytest.raises(ConfigurationError, match=said) as refused:
-        DeepResearch(search=[ScriptedSearch()], tools=tools, store="memory")
-    assert "\n" not in str(refused.value)
 
 
 def _broken():
@@ -284,59 +233,53 @@ def _packaged(monkeypatch, load):
 
 def test_a_package_brings_a_tool_that_tasks_use(monkeypatch):
     _packaged(monkeypatch, lambda: Glossary)
-    model = TaskModel(({"actions": [{"tool": "glossary", "word": "head race"}]}, SEARCH, FOUND))
-    with engine(model) as research:
-        result = research.run(QUESTION)
-    (task,) = result.state.tasks
-    assert "glossary" in task.task.tools
-    assert "A head race leads water" in model.asked[1]
+    result = ran(model := TaskModel((MEANING, SEARCH, FOUND)))
+    assert "glossary" in result.task.task.tools
+    assert RACE in model.asked[1]
 
 
-@pytest.mark.parametrize(
-    ("load", "tools", "said"),
-    [
-        (_broken, [], "'glossary' cannot be loaded: .*no module named ledgers"),
-        (lambda: Glossary, [Glossary()], "two tools 'glossary'"),
-        (lambda: dict, [], "is not a Tool"),
-    ],
-    ids=["broken", "twice", "no tool"],
-)
-def test_a_tool_of_a_package_that_cannot_be_used_is_refused_in_one_line(monkeypatch, load, tools, said):
-    _packaged(monkeypatch, load)
+REFUSED = {  # what is given, what a package brings, and what is said
+    "twice": ({"tools": [Glossary(), Glossary()]}, None, "two tools 'glossary'"),
+    "ours": ({"tools": [_tool(name="search")]}, None, "two tools 'search'"),
+    "a name": ({"tools": [_tool(name="Not a name")]}, None, "is not a name for a tool"),
+    "done": ({"tools": [_tool(name="done")]}, None, "is not a name for a tool"),
+    "writes": ({"tools": [_tool(read_only=False)]}, None, "declares that it writes"),
+    "arguments": ({"tools": [_tool(arguments=dict)]}, None, "are not a pydantic model"),
+    "no tool": ({"tools": [object()]}, None, "is not a Tool"),
+    "a package that is broken": (
+        {"tools": []},
+        _broken,
+        "'glossary' cannot be loaded: .*no module named ledgers",
+    ),
+    "one of a package twice": ({"tools": [Glossary()]}, lambda: Glossary, "two tools 'glossary'"),
+    "no tool of a package": ({"tools": []}, lambda: dict, "is not a Tool"),
+    "a name of a source": (
+        {"data_sources": {"Bad name": ScriptedSearch()}},
+        None,
+        "is not a name for a data source",
+    ),
+    "no provider": ({"data_sources": {"company_db": object()}}, None, "no SearchProvider"),
+}
+
+
+@pytest.mark.parametrize(("given", "load", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_used_is_refused_in_one_line_when_the_engine_is_made(monkeypatch, given, load, said):
+    if load:
+        _packaged(monkeypatch, load)
     with pytest.raises(ConfigurationError, match=said) as refused:
-        DeepResearch(search=[ScriptedSearch()], tools=tools, store="memory")
+        DeepResearch(search=[ScriptedSearch()], store="memory", **given)
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("sources", "said"),
-    [
-        ({"Bad name": ScriptedSearch()}, "is not a name for a data source"),
-        ({"company_db": object()}, "no SearchProvider"),
-    ],
-    ids=["name", "provider"],
-)
-def test_a_data_source_that_cannot_be_used_is_refused_when_the_engine_is_made(sources, said):
-    with pytest.raises(ConfigurationError, match=said):
-        DeepResearch(search=[ScriptedSearch()], data_sources=sources, store="memory")
-
-
 def test_a_run_knows_its_tools_and_is_not_gone_on_with_without_them(tmp_path):
-    from deep_research.errors import SetUpError
-
+    more = {"store": "sqlite", "data_dir": tmp_path, "search": [ScriptedSearch(())]}
     model = TaskModel((SEARCH, {"actions": [DONE]}))
-    with engine(
-        model,
-        tools=[Glossary()],
-        store="sqlite",
-        data_dir=tmp_path,
-        tasks={"max_retries": 0},
-        search=[ScriptedSearch(())],
-    ) as research:
-        stopped = research.run(QUESTION)
-        assert stopped.status == "aborted"
-    other = engine(model, store="sqlite", data_dir=tmp_path, search=[ScriptedSearch(())])
-    with other as research, pytest.raises(SetUpError, match="tool glossary was Glossary and is none"):
+    stopped = ran(model, tools=[Glossary()], tasks={"max_retries": 0}, **more)
+    assert stopped.status == "aborted"
+    with (
+        engine(model, **more) as research,
+        pytest.raises(SetUpError, match="tool glossary was Glossary and is none"),
+    ):
         research.resume(stopped.research_id)
 
 
@@ -352,7 +295,7 @@ def test_a_link_to_a_site_that_the_run_leaves_out_is_not_followed():
     tool, library, desk = fetching(SearchFilters(not_domains=("site1.example",)))
     with pytest.raises(ToolError, match="does not read pages of that site"):
         asyncio.run(tool(tool.arguments(link="L1"), desk))
-    assert library.fetching.made == 0
+    assert library.fetching.attempts == 0
 
 
 def test_pages_that_are_fetched_side_by_side_are_counted_once():
@@ -362,4 +305,4 @@ def test_pages_that_are_fetched_side_by_side_are_counted_once():
         return await asyncio.gather(*(tool(tool.arguments(link=f"L{n}"), desk) for n in range(1, 5)))
 
     assert [result.fetches for result in asyncio.run(four())] == [1, 1, 1, 1]
-    assert library.fetching.made == 4
+    assert library.fetching.attempts == 4

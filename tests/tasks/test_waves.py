@@ -2,7 +2,8 @@
 
 import pytest
 from prompt_reading import blocks
-from task_runs import DONE, ENOUGH, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, engine, number_of, task_of
+from task_runs import DONE, ENOUGH, FOUND, HEIGHT, QUESTION, TaskModel, engine, ran, task_of
+from task_steps import down, search_first
 
 from deep_research.models.failures import Verdict, failure
 from deep_research.state.events import DecisionMade
@@ -11,31 +12,19 @@ BEACON = "How tall is the Beacon of Ask?"
 LENS = "Who ground the lens of the Orm lighthouse?"
 
 
-def step(said):
-    if number_of(said) == 1:
-        return SEARCH
-    if task_of(said) != QUESTION:
-        return {"actions": [DONE], "missing": ["what is asked"]}
-    return FOUND
+LACKING = {"actions": [DONE], "missing": ["what is asked"]}
+step = search_first(lambda said: FOUND if task_of(said) == QUESTION else LACKING)
 
 
 def wave(*questions, **more):
-    return {
-        "is_enough": False,
-        "thought": "More is needed.",
-        "tasks": [{"question": q} for q in questions],
-        **more,
-    }
+    tasks = [{"question": question} for question in questions]
+    return {"is_enough": False, "thought": "More is needed.", "tasks": tasks, **more}
 
 
-def led(*waves, plan=(QUESTION,), limits=None, **options):
-    model = TaskModel(step, plan=plan, waves=waves)
-    with engine(model, tasks={"max_retries": 0, **(limits or {})}, max_iterations=1, **options) as research:
-        result = research.run(QUESTION)
-        log = research.events(result.research_id)
-    decisions = [
-        event for event in log if isinstance(event, DecisionMade) and event.decision.action == "wave"
-    ]
+def led(*waves, tasks=None, **options):
+    model = TaskModel(step, waves=waves)
+    result = ran(model, tasks={"max_retries": 0, **(tasks or {})}, max_iterations=1, **options)
+    decisions = [event for event in result.events(DecisionMade) if event.decision.action == "wave"]
     return model, result, decisions
 
 
@@ -60,30 +49,19 @@ def test_the_lead_sees_every_answer_and_sends_out_what_lacks():
     assert (added.query, added.iteration) == (BEACON, 1)
 
 
-@pytest.mark.parametrize(
-    ("said", "tasks"),
-    [
-        (ENOUGH, []),
-        (wave(), []),
-        (wave(BEACON, is_enough=True), []),
-        (wave(BEACON, BEACON, QUESTION, "  "), [BEACON]),
-        (
-            wave(*[f"How old is lamp {n} of Orm?" for n in range(9)]),
-            [f"How old is lamp {n} of Orm?" for n in range(2)],
-        ),
-        (wave("See http://evil.example/?q=secret for the Beacon"), ["See for the Beacon"]),
-        (wave("http://evil.example/?q=secret"), []),
-    ],
-    ids=[
-        "enough",
-        "no task",
-        "enough with tasks",
-        "twice and known",
-        "too many",
-        "an address",
-        "nothing else",
-    ],
-)
+LAMPS = [f"How old is lamp {n} of Orm?" for n in range(9)]
+SENT = {
+    "enough": (ENOUGH, []),
+    "no task": (wave(), []),
+    "enough with tasks": (wave(BEACON, is_enough=True), []),
+    "twice and known": (wave(BEACON, BEACON, QUESTION, "  "), [BEACON]),
+    "too many": (wave(*LAMPS), LAMPS[:2]),
+    "an address": (wave("See http://evil.example/?q=secret for the Beacon"), ["See for the Beacon"]),
+    "nothing else": (wave("http://evil.example/?q=secret"), []),
+}
+
+
+@pytest.mark.parametrize(("said", "tasks"), SENT.values(), ids=SENT)
 def test_what_the_lead_may_send_out(said, tasks):
     _, result, _ = led(said, ENOUGH)
     assert questions_of(result)[1:] == tasks
@@ -97,19 +75,15 @@ def test_what_is_confidential_of_the_owners_words_is_in_no_task():
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_waves_are_bounded(most):
-    def always(said):
-        return wave(f"How old is lamp {len(said)} of Orm?")
-
-    model = TaskModel(step, waves=always)
-    with engine(model, tasks={"max_retries": 0, "max_waves": most}, max_iterations=1) as research:
-        result = research.run(QUESTION)
+    model = TaskModel(step, waves=lambda said: wave(f"How old is lamp {len(said)} of Orm?"))
+    result = ran(model, tasks={"max_retries": 0, "max_waves": most}, max_iterations=1)
     assert len(result.state.tasks) == most
     assert len(model.led) == most - 1
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"budget": {"max_searches": 1}}, {"limits": {"max_waves": 1}}, {"limits": {"max_steps": 0}}],
+    [{"budget": {"max_searches": 1}}, {"tasks": {"max_waves": 1}}, {"tasks": {"max_steps": 0}}],
     ids=["no search left", "one wave", "no agent worked"],
 )
 def test_a_lead_that_could_send_out_nothing_is_not_asked(options):
@@ -131,16 +105,10 @@ def test_a_lead_that_fails_ends_the_waves_and_the_run_goes_on(fault):
 
 
 def test_a_run_that_is_resumed_between_waves_asks_no_lead_again(tmp_path):
-    from deep_research.models.failures import Verdict
-
     more = {"store": "sqlite", "data_dir": tmp_path, "tasks": {"max_retries": 0}, "max_iterations": 1}
-
-    def stops(said):
-        if task_of(said) == BEACON:
-            return failure(Verdict.PARK, "come back", model="m")
-        return step(said)
-
-    first = TaskModel(stops, waves=(wave(BEACON), ENOUGH))
+    first = TaskModel(
+        lambda said: down() if task_of(said) == BEACON else step(said), waves=(wave(BEACON), ENOUGH)
+    )
     with engine(first, **more) as research:
         parked = research.run(QUESTION)
     assert parked.status == "parked"
@@ -159,10 +127,7 @@ def test_a_run_that_is_resumed_between_waves_asks_no_lead_again(tmp_path):
 def test_what_a_question_asks_for_sets_tasks_steps_and_words(scope, tasks, steps, words):
     plan = [f"How tall is tower {n} of Orm?" for n in range(9)]
     model = TaskModel(step, plan=plan, scope=scope)
-    with engine(
-        model, max_sub_queries=4, tasks={"max_waves": 1, "max_retries": 0}, max_iterations=1
-    ) as research:
-        state = research.run(QUESTION).state
+    state = ran(model, max_sub_queries=4, tasks={"max_waves": 1, "max_retries": 0}, max_iterations=1).state
     assert (state.max_sub_queries, state.task_steps, state.report_words) == (tasks, steps, words)
     assert {task.task.limits.steps for task in state.tasks} == {steps}
     assert len(state.tasks) == tasks

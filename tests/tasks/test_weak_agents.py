@@ -4,7 +4,8 @@ rejected is no finding."""
 import json
 
 import pytest
-from task_runs import BUILT, DONE, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, engine, number_of
+from task_runs import BUILT, DONE, FOUND, HEIGHT, QUESTION, SEARCH, TaskModel, number_of, ran
+from task_steps import rejecting, using
 
 from deep_research import SearchResult
 from deep_research.phases.gathering.tasks.task_runner import ENDED_BY_REPETITION, REPEATED, repetitions
@@ -17,12 +18,11 @@ ASKS = "Which of the two Orm lighthouses do you mean?"
 
 
 def pages():
-    return ScriptedSearch(
-        lambda request: [
-            SearchResult(address=f"https://ok.example/{name}", title=f"The Orm {name}", text=text)
-            for name, text in PAGES.items()
-        ]
-    )
+    found = [
+        SearchResult(address=f"https://ok.example/{name}", title=f"The Orm {name}", text=text)
+        for name, text in PAGES.items()
+    ]
+    return ScriptedSearch(lambda request: found)
 
 
 def thinking(said):
@@ -30,13 +30,13 @@ def thinking(said):
 
 
 def asking_for(tool):
-    return {"actions": [{"tool": tool, "query": "Orm lighthouse"}]}
+    return using(tool, query="Orm lighthouse")
 
 
 WEAK = {
     "that forms no step": ("Let me think about this.",),
     "that knows no tool": tuple(asking_for(tool) for tool in ("browse", "google", "open_page") * 5),
-    "that uses its tools wrongly": tuple({"actions": [{"tool": "fetch", "link": f"L{n}"}]} for n in range(9)),
+    "that uses its tools wrongly": tuple(using("fetch", link=f"L{n}") for n in range(9)),
     "that is done at once": ({"actions": [DONE], "answer": "It is 300 feet tall."},),
     "that is done with facts of no source": ({**FOUND, "missing": ["Everything else"]},),
     "that asks back": ({"actions": [DONE], "ask_owner": ASKS},),
@@ -49,8 +49,7 @@ def test_a_run_with_an_agent_comes_to_what_search_does(weak):
     came = []
     for gathering in ("search", "agents"):
         model = TaskModel(weak, plan=PLAN)
-        with engine(model, gathering=gathering, search=[pages()], max_iterations=2) as research:
-            result = research.run(QUESTION)
+        result = ran(model, gathering=gathering, search=[pages()], max_iterations=2)
         state = result.state
         assert (bool(model.asked), model.judged) == (gathering == "agents", [])
         came.append(
@@ -58,7 +57,7 @@ def test_a_run_with_an_agent_comes_to_what_search_does(weak):
                 result.status,
                 [(source.id, source.rank, source.sub_query_id) for source in result.sources],
                 [(finding.content, finding.quotes, finding.confidence) for finding in result.findings],
-                [gap.description for gap in result.gaps],
+                result.lacks,
                 [(sub_query.status, sub_query.source_ids) for sub_query in state.sub_queries],
                 state.usage.searches,
                 result.report_metadata.coverage,
@@ -66,7 +65,7 @@ def test_a_run_with_an_agent_comes_to_what_search_does(weak):
         )
     assert came[0] == came[1]
     assert result.status == "completed"
-    assert HEIGHT in [finding.content for finding in result.findings]
+    assert HEIGHT in result.contents
 
 
 @pytest.mark.parametrize(
@@ -79,28 +78,24 @@ def test_a_run_with_an_agent_comes_to_what_search_does(weak):
     ids=["done", "asks back", "no step"],
 )
 def test_it_is_told_that_a_task_was_searched_without_its_agent(steps, why):
-    with engine(TaskModel(steps)) as research:
-        result = research.run(QUESTION)
-    (task,) = result.state.tasks
+    result = ran(TaskModel(steps))
+    task = result.task
     assert (task.finding.by_search, task.review.approved, task.task.attempt) == (True, True, 0)
-    (told,) = [notice.message for notice in result.notices if notice.name == "task"]
+    (told,) = result.told()
     assert "was searched without its agent" in told
     assert why in told
 
 
 def test_where_a_search_finds_nothing_either_what_the_agent_asked_stands():
-    with engine(TaskModel(WEAK["that asks back"]), search=[ScriptedSearch(lambda request: [])]) as research:
-        result = research.run(QUESTION)
-    assert result.state.tasks[0].finding.owner_question == ASKS
-    assert f"needs to know of you: {ASKS}" in " ".join(notice.message for notice in result.notices)
+    result = ran(TaskModel(WEAK["that asks back"]), search=[ScriptedSearch(lambda request: [])])
+    assert result.task.finding.owner_question == ASKS
+    assert f"needs to know of you: {ASKS}" in " ".join(result.told())
 
 
 def test_the_search_that_takes_the_place_of_an_agent_is_within_the_caps():
     search = pages()
-    with engine(
-        TaskModel(WEAK["that is done at once"], plan=PLAN), search=[search], max_searches=1
-    ) as research:
-        result = research.run(QUESTION)
+    model = TaskModel(WEAK["that is done at once"], plan=PLAN)
+    result = ran(model, search=[search], max_searches=1)
     assert len(search.requests) == result.usage.searches == 1
 
 
@@ -110,22 +105,19 @@ def test_the_search_that_takes_the_place_of_an_agent_is_within_the_caps():
 def test_a_step_that_is_the_same_is_refused_once_and_then_ends_the_task():
     search = pages()
     model = TaskModel((SEARCH,))
-    with engine(model, search=[search], tasks={"max_retries": 0}) as research:
-        result = research.run(QUESTION)
-    (task,) = result.state.tasks
+    result = ran(model, search=[search], tasks={"max_retries": 0})
     assert len(model.asked) == 3
     assert REPEATED in model.asked[2]
     assert [r.query for r in search.requests].count("Orm lighthouse height") == 1
-    assert task.finding.stopped == ENDED_BY_REPETITION
+    assert result.task.finding.stopped == ENDED_BY_REPETITION
     assert result.status == "completed"
-    assert HEIGHT in [finding.content for finding in result.findings]  # its sources are read
+    assert HEIGHT in result.contents  # its sources are read
 
 
 def test_an_agent_that_was_refused_may_do_something_else():
-    with engine(TaskModel((SEARCH, SEARCH, FOUND))) as research:
-        result = research.run(QUESTION)
-    assert result.state.tasks[0].review.approved
-    assert not result.state.tasks[0].finding.stopped
+    task = ran(TaskModel((SEARCH, SEARCH, FOUND))).task
+    assert task.review.approved
+    assert not task.finding.stopped
 
 
 def use(tool, failed=False, **arguments):
@@ -172,20 +164,19 @@ def test_a_fact_that_its_quote_does_not_carry_goes_back_once_and_stands_or_is_le
             return super().answer(call)
 
     fact = {"content": "It was built in 1711 by Ada Brook.", "source": "S1", "quote": BUILT}
-    model = Asked((SEARCH, {**FOUND, "facts": [fact]}))
-    with engine(model) as research:
-        result = research.run(QUESTION)
-        (taken,) = [e for e in research.events(result.research_id) if getattr(e, "task_ids", ())]
+    result = ran(model := Asked((SEARCH, FOUND | {"facts": [fact]})))
+    (taken,) = [event for event in result.log if getattr(event, "task_ids", ())]
     assert [call.form.name for call in model.calls if call.form].count("Requotes") == 1
     assert [finding.content for finding in taken.findings] == stands
     assert taken.unfounded == 1 - len(stands)
 
 
 def test_what_is_rejected_is_no_finding_and_its_source_is_read_as_any_other():
-    wrong = {**FOUND, "facts": [{**FOUND["facts"][0], "content": "The tower is 900 feet tall."}]}
-    model = TaskModel((SEARCH, wrong), ({"approved": False, "critique": "No."},))
-    with engine(model, search=[pages()], tasks={"max_retries": 0}) as research:
-        result = research.run(QUESTION)
-    assert "900" not in " ".join(finding.content for finding in result.findings)
-    assert HEIGHT in [finding.content for finding in result.findings]
-    assert any(gap.description.startswith("Not settled by its task") for gap in result.gaps)
+    wrong = FOUND | {"facts": [{**FOUND["facts"][0], "content": "The tower is 900 feet tall."}]}
+    model = TaskModel((SEARCH, wrong), (rejecting("No."),))
+    result = ran(model, search=[pages()], tasks={"max_retries": 0})
+    (taken, *_) = [event for event in result.log if event.name == "sources.analyzed"]
+    assert (taken.task_ids, taken.findings) == ((result.task.task.id,), ())
+    assert "900" not in " ".join(result.contents)
+    assert HEIGHT in result.contents
+    assert any(gap.startswith("Not settled by its task") for gap in result.lacks)
