@@ -39,7 +39,7 @@ def test_instructions_and_secrets_are_left_out_word_by_word(text, after):
 
 def test_what_the_material_says_as_well_may_be_said():
     row = "read sources for a piece of research and write down"
-    echoes = Echoes(ours=OURS, owners="The token is hunter2xyz.", shown=f"{row}, and use hunter2xyz")
+    echoes = Echoes(ours=OURS, owners="The token is hunter2xyz.", prompt=f"{row}, and use hunter2xyz")
     assert echoes.without(f"They {row} hunter2xyz.") == f"They {row} hunter2xyz."
 
 

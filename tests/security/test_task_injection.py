@@ -124,7 +124,7 @@ def wrong(seen: Seen, pages: Pages) -> list[str]:
 def test_the_model_uses_its_tools_as_it_is_told(tmp_path: Path) -> None:
     seen = [worked_on(Case("plain", "visible", goal), tmp_path / goal)[0] for goal in GOALS]
     assert all("ToolUse" in {form for form, _ in one.model.obeyed} for one in seen)
-    assert any("Verdict" in {form for form, _ in one.model.obeyed} for one in seen)
+    assert any("ReviewAnswer" in {form for form, _ in one.model.obeyed} for one in seen)
     said = "\n".join(text for one in seen for text in one.model.said)
     assert '"link": "http://0.evil.example' in said
     assert CANARY in said

@@ -53,7 +53,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         if without_store(args, console, settings):
             return Exit.COMPLETED
         return _run_with_signals(lambda: _look(args, console, settings))
-    from deep_research.interfaces.cli import run_command, server_command
+    from deep_research.interfaces.cli import chat_command, run_command, server_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
@@ -76,7 +76,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     works = {
         "wake": verb_commands.perform,
         "run": run_command.run,
-        "chat": sessions_command.chat,
+        "chat": chat_command.chat,
         "submit": verb_commands.submit,
         "worker": verb_commands.work,
         "resume": run_command.resume,
