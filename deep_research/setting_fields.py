@@ -1,4 +1,5 @@
-"""Fields of settings and options: groups of them, the paths that name them, and plain words for what does not fit.
+"""Fields of settings and options: groups of them, the paths that name them, and plain error messages for wrong names
+and values.
 
 The path of a member joins group and member with a dot, as in ``fetch.timeout``; that of any other field is its name.
 """
@@ -93,7 +94,7 @@ def value_at(model: BaseModel, path: str) -> Any:
 def flatten(
     model: type[BaseModel], values: Mapping[str, Any], origin: str = ARGUMENT, *, kind: str = "setting"
 ) -> dict[str, Any]:
-    """Values by path. A group is a dict, or an object, of which those members count that were named when it was made.
+    """Values by path. A group is a dict or an object; of an object only the members count that its maker set.
     None counts as not given, `UNSET` as None.
 
     Raises `UnknownNameError` for names that the model does not have, and `SettingsError` for what is no group. ``origin``

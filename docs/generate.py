@@ -56,7 +56,8 @@ Settings that belong together are members of a group, such as `fetch`:
 | environment | `DEEP_RESEARCH_FETCH_TIMEOUT=10` |
 | file | `timeout = 10` below `[research.fetch]` |
 
-Each of them sets only the members that it names; the others keep what the places below say.
+Each of these four sets only the members that it names. The other members keep their value from the next place in the list
+above.
 
 For an unknown name the error suggests the nearest known one. For a value out of bounds it names the setting, the
 bounds, the value and its origin. `deep-research doctor` prints each value in force and where it comes from.
@@ -89,9 +90,9 @@ a file of the folder caused it.
 | a path (`corpus`, `data_dir`, files, `replay:FILE`) | anywhere | only inside the folder |
 | `dense_model` | a name or a folder | only a name |
 
-The same limits hold for a model file, and for the runs in a `data_dir`, that the folder's file names: the engine
-does not resume a run whose set-up reaches further. If you trust the folder, name its file: `--config
-deep-research.toml`.
+If the folder's file names a model file or a `data_dir`, the same limits hold for that model file and for the runs in that
+`data_dir`. The engine does not resume a run whose set-up goes beyond them. If you trust the folder, name its file:
+`--config deep-research.toml`.
 
 ## Reference
 """

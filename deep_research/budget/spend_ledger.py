@@ -49,14 +49,14 @@ class Ledger:
 
     def settle(self, key: Hashable, tokens: int, cost_usd: float | None, *, answered: bool = True) -> None:
         """What was set aside under ``key`` has taken this much. Nothing where it was given up before."""
-        request = self._usage_by_run(key)
+        request = self._release(key)
         if request is not None:
             self.answers[request.phase] += answered and not request.probe and _is_agents(request)
             self.charge(tokens, cost_usd)
 
     def lose(self, key: Hashable) -> None:
         """Nobody knows what came of it: it stays charged with all that was set aside."""
-        request = self._usage_by_run(key)
+        request = self._release(key)
         if request is not None:
             self.charge(request.tokens.total, request.cost_usd)
 
@@ -92,8 +92,8 @@ class Ledger:
     def _is_first(self, allowance: Allowance) -> bool:
         return not self._at_work[allowance.phase] and self.answers[allowance.phase] == allowance.answers
 
-    def _usage_by_run(self, key: Hashable) -> Reservation | None:
-        """What was set aside under ``key``, which it is no longer."""
+    def _release(self, key: Hashable) -> Reservation | None:
+        """Removes and returns the reservation under ``key``; None if there is none."""
         request = self.reservations.pop(key, None)
         if request is not None:
             self._at_work[request.phase] -= _is_agents(request)

@@ -1,5 +1,5 @@
-"""What was found, as writer and critic are told of it: round by round, so that a later prompt begins with all that an
-earlier one had.
+"""The evidence part of the prompts of writer and critic. It grows round by round and keeps its beginning, so that a
+prompt cache can reuse it; only where a later source shows that two are copies of one does the beginning change.
 
 Of each round it has the sources that came with it, each once with its passages, and the findings, under names that stay.
 What a later round adds to a source or a finding that was told of before stands with that round.
@@ -101,7 +101,7 @@ class _Places:
         }
 
     def number(self, finding: Finding) -> int:
-        """The round of a finding: with what other rounds found it was put together later."""
+        """The round that shows a finding: its own, or that of its earliest source if that is later."""
         first = min((self.round_of[i] for i in finding.source_ids if i in self.round_of), default=1)
         return max(finding.iteration, first)
 

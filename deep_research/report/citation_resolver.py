@@ -1,4 +1,5 @@
-"""Citable evidence of a run: findings, quotes and saved texts, and their support for a statement. Pure."""
+"""What a report may cite: looks up findings, quotes and saved texts by id, and checks how far they support a statement.
+Pure."""
 
 from __future__ import annotations
 
@@ -206,7 +207,7 @@ class CitationResolver:
         return found
 
     def sources(self, cites: Iterable[str]) -> list[Source]:
-        """Those that findings or sources with these ids are."""
+        """The sources behind these ids: those that a finding quotes, or the source itself."""
         ids: dict[str, None] = {}
         for cited in cites:
             finding = self.findings.get(cited)

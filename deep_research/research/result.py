@@ -50,7 +50,7 @@ class ResearchResult(Record):
 
     Attributes:
         report: Markdown; None without evidence, or before there is a report.
-        answered: How far the parts of the question are answered: yes, partly, no; None before they were assessed.
+        answer_coverage: How far the parts of the question are answered: yes, partly, no; None before they were assessed.
         answers: The answer so far to each part and each sub-query, or why there is none.
         completeness: 0 to 1, how much of the question the findings cover.
         probability: 0 to 1, that the passages chosen without a model contain the answer; None for other runs.

@@ -1,4 +1,5 @@
-"""Selection of the candidates that a report shows, each next one for its score and for what it adds. Pure.
+"""Selection of the candidates that a report shows, one after another: the next is the one with the best score that also
+adds something new. Pure.
 
 A chosen sentence is shown as a passage: after the sentence that its first word points back to, before the items that it
 announces, and with its neighbours in the section where it is short.

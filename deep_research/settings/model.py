@@ -86,8 +86,8 @@ class Settings(BaseModel):
     depth: Literal["quick", "standard", "deep", "auto"] = Field(
         default="standard",
         description="How thorough the research is. `quick`: one search and about 150 words; `deep`: more rounds, "
-        "searches and words; `auto`: `quick` for a question that asks one thing, otherwise, or "
-        "without an answer, `standard`.",
+        "searches and words; `auto`: `quick` for a question that asks one thing, otherwise `standard`; a "
+        "quick run without an answer continues as `standard`.",
     )
     gathering: Literal["search", "agents"] = Field(
         default="search",

@@ -153,7 +153,7 @@ class Finding(Record):
         rank: Its place among the passages that were chosen by rank (0 is the best); None for other findings.
         probability: 0 to 1, that this passage and those before it contain the answer.
         heading: The section of the passage.
-        marked: The sentences of the passage that led to its choice, in code points of the text.
+        highlights: The sentences of the passage that led to its choice, in code points of the text.
 
     Example:
         for finding in result.findings:
@@ -426,7 +426,7 @@ class Limit(Notice):
     Attributes:
         name: The cap, such as ``max_tokens``; ``max_tokens:analysis`` for the share of a phase; ``shared:max_tokens``
             for a shared budget.
-        cap, used: In the unit of the cap.
+        cap, usage: The cap, and what the run used, in the unit of the cap.
 
     Example:
         reached = [limit.of_cap for limit in result.limits]

@@ -10,7 +10,7 @@ from deep_research.setting_fields import Names, SettingGroup
 
 
 class TaskSettings(SettingGroup):
-    """How many tasks a run with ``gathering="agents"`` sends out, and what they may use.
+    """The limits of tasks in a run with ``gathering="agents"``, and what tasks may search and use.
 
     Attributes:
         max_waves: Most waves of tasks in an iteration, 1 to 10.

@@ -1,4 +1,4 @@
-"""Phases of the machine, made of agents, and the gates that hold each to its result."""
+"""Builds the five phases from their agents, and says which gate checks each phase and what its verdict does."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ VALIDATORS: dict[DeepResearchPhase, Validator] = {
 
 
 class GatePolicy(StrEnum):
-    """What a blocking issue of a gate does.
+    """What the engine does when a gate finds a blocking issue; the default is ``retry``.
 
-    ``proceed`` continues anyway. ``retry`` repeats the phase and then aborts. ``abort`` aborts at once. ``strict`` is
-    ``retry``, and treats advice as blocking too.
+    ``proceed`` continues anyway. ``retry`` repeats the phase, at most ``gate_retries`` times, then aborts the run.
+    ``abort`` aborts it at once. ``strict`` is ``retry`` and also blocks on advisory issues
+    (`ValidationResult.advisory`).
 
     Example:
         DeepResearch(gates={"analysis": GatePolicy.STRICT})
@@ -124,5 +125,5 @@ def phases_of(agents: Agents, limits: WorkLimits) -> Phases:
 
 
 def extractive_phases(limits: WorkLimits) -> Phases:
-    """What does the rest of a phase whose own agent cannot."""
+    """Phases with extractive agents, which finish a phase if its own agent fails."""
     return {phase: PHASE_TYPES[phase](agent(), limits=limits) for phase, agent in EXTRACTIVE_AGENTS.items()}

@@ -111,7 +111,7 @@ def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:
 
 
 def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, str]:
-    """Whether to go on after this phase, and why."""
+    """After SYNTHESIS whether to refine, after REFINEMENT whether to search again; and why."""
     return worth_iterating(state) if phase is DeepResearchPhase.REFINEMENT else worth_refining(state)
 
 

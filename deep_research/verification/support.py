@@ -275,7 +275,7 @@ class _Pool:
 
     @property
     def about(self) -> frozenset[str]:
-        """The keys of the titles."""
+        """The keys of the titles, and of what is known about the texts (publisher, date)."""
         return frozenset[str]().union(*(source.context for source in self.sources.values()))
 
     def has_in_titles(self, key: str) -> bool:
@@ -440,7 +440,8 @@ class _Comparison:
         return next(([wrong] for wrong, back in found if self._is_restated(back)), [])
 
     def _unborne(self, reasons: Sequence[Discrepancy]) -> list[Discrepancy]:
-        """What none of the sentences that hold most of it has; that its order is its own, where they have all of it."""
+        """The words of the claim that no nearest or chosen sentence has. If they have all, and there is no other
+        reason: that the claim's order is its own."""
         reads = restatement(self._pool.language).words
         nearest, chosen = (
             {word.word for at in places for word in reads(self._pool.read(at).text)}

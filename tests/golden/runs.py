@@ -24,14 +24,63 @@ from typing import Any
 TREE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests"))
 
-# Old name -> new name, as a word of the JSON.
-RENAMED: dict[str, str] = {"wish": "guidance"}
+# Keys of the JSON as they are called now -> as they were called.
+RENAMED = {
+    "fetch_enabled": "fetch_pages",
+    "reading_sections": "read_sections",
+    "summarization_cache": "summarization_cache_enabled",
+    "reading_triage": "model_triage",
+    "window_allow_dropping": "allow_content_dropping",
+    "window_enabled": "token_management_enabled",
+    "window_model_tokens": "model_context_overrides",
+    "window_runtime": "runtime",
+    "window_runtime_overhead": "runtime_overhead",
+    "window_safety_margin": "token_safety_margin",
+    "answer_coverage": "answered",
+    "cache_read": "cached",
+    "cache_write": "written",
+    "code_verdict": "checked",
+    "context_usage": "sent",
+    "has_answer": "answered",
+    "highlights": "marked",
+    "in_source": "found",
+    "is_known": "known",
+    "is_marked": "marked",
+    "is_merged": "taken",
+    "is_settled": "settled",
+    "marks": "marked",
+    "questions": "asked",
+    "removals": "removed",
+    "repairs": "repaired",
+    "replaces_earlier": "kept",
+    "usage": "used",
+    "user_message": "asked",
+    "wording": "told",
+}
+
+# Members of the setting `tasks` -> settings that they were.
+TASK_SETTINGS = {
+    "max_waves": "max_waves",
+    **{f"max_{limit}": f"max_task_{limit}" for limit in ("steps", "retries", "tokens", "usd", "seconds")},
+    **{name: f"task_{name}" for name in ("sources", "tools", "public_after_private")},
+}
+
+# Messages as they read now -> as they read.
+REWORDED = {
+    "(reading.sections)": "(read_sections)",
+    "the rest was done without a model": "what was left to do was done without a model",
+    "could exceed the": "could pass the",
+}
 
 # Sets, which have no order.
 UNORDERED = {"analyzed", "analyzed_now"}
 
-# Fields that a rebuild adds.
+# Fields that a rebuild adds or drops.
 ADDED = {
+    "irrelevant",
+    "irrelevant_ids",
+    "search_fanout",
+    "section_relevance",
     "block",
     "discoveries",
     "depth",
@@ -214,39 +263,19 @@ def _model(babbling: bool) -> Any:
     return Babbling() if babbling else ReadingModel()
 
 
-def _with_notices(value: dict[str, Any]) -> dict[str, Any]:
-    """A limit of no cap is a notice now, in a list and an event of its own; both lists keep their order."""
-
-    def is_cap(told: dict[str, Any]) -> bool:
-        return told["name"].removeprefix("shared:").startswith("max_")
-
-    def notice(told: dict[str, Any]) -> dict[str, Any]:
-        """``used`` was how often it came up; of pages the number of those ``skipped``."""
-        count = 1 if told["name"] == "pages" else int(told["usage"] or 1)
-        return {"name": told["name"], "message": told["message"], "skipped": told["skipped"], "count": count}
-
-    match value:
-        case {"limits": [*told]} if "notices" not in value and all("message" in each for each in told):
-            limits = [each | {"count": 1} for each in told if is_cap(each)]
-            return value | {"limits": limits, "notices": [notice(each) for each in told if not is_cap(each)]}
-        case {"type": "limit.reached", "limit": told} if not is_cap(told):
-            left = {key: each for key, each in value.items() if key != "limit"}
-            return left | {"type": "notice.added", "notice": notice(told)}
-        case {"type": "limit.reached" | "agent.fell_back", "limit": dict(told)}:
-            return value | {"limit": told | {"count": 1}}
-    return value
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
+        if isinstance(value.get("tasks"), dict):
+            value = {**value, **{TASK_SETTINGS[name]: each for name, each in value["tasks"].items()}}
+            del value["tasks"]
         return {
             RENAMED.get(key, key): _plain(sorted(each) if key in UNORDERED else each)
-            for key, each in _with_notices(value).items()
+            for key, each in value.items()
             if key not in VARIABLE
         }
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    return RENAMED.get(value, value) if isinstance(value, str) else value
+    return value
 
 
 def write(folder: Path) -> None:
@@ -275,6 +304,8 @@ def compare(old: Path, new: Path, most_lines: int = 12) -> int:
                 json.dumps(_plain(json.loads(texts[0] or "{}")), indent=1, ensure_ascii=False, sort_keys=True)
                 + "\n"
             )
+        for now, before in REWORDED.items():
+            texts[1] = texts[1].replace(now, before)
         if texts[0] == texts[1]:
             continue
         different += 1

@@ -1,6 +1,6 @@
 """Triage of sources before a model reads them: whole, in sections, or not at all; and further sections of known
-sources. Code chooses; of sources that it is not sure of a model does where one is asked, which is shown titles,
-headings and best passages in one request."""
+sources. Code decides. If it is unsure of some sources, a model may decide on them: one request shows it their titles,
+headings and best passages."""
 
 from __future__ import annotations
 
@@ -299,8 +299,9 @@ def read_on(
     questions: Questions,
     rules: ContentRules,
 ) -> tuple[SourceTriage, ...]:
-    """What is read of ``known`` sources beside the sections that were ``read``: those that come as near to what the round
-    searches for as is asked of ``fresh`` ones. What was asked before was looked for when they were read first."""
+    """What is read of ``known`` sources beside the sections that were ``read``: those that come as near to what the
+    round searches for as is asked of ``fresh`` ones. Only this round's searches count; the first reading already looked
+    for the earlier ones."""
     searches = [s.query for s in told.sub_queries if s.iteration == told.iteration]
     scans = {item.id: item.scanned for item in known if item.scanned is not None}
     every = [*scans.values(), *(item.scanned for item in fresh if item.scanned is not None)]

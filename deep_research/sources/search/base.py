@@ -63,7 +63,8 @@ class SearchRequest:
         limit: Most results, at least 1.
         source_types: Preferred types (`SourceType`); empty: any.
         exclude: Addresses that are not wanted.
-        known: Addresses that earlier searches of the run found. They may come again, and do not count toward ``limit``.
+        known_addresses: Addresses that earlier searches of the run found. They may come again,
+            and do not count toward ``limit``.
 
     Example:
         SearchRequest(query="keepers of the light", limit=5)

@@ -305,7 +305,8 @@ class TaskScheduler:
     # Settling
 
     async def _settle(self, ids: Sequence[str]) -> bool:
-        """What is approved, or was tried often enough, goes on; the rest goes out again. One unit."""
+        """Ends the tasks that are approved or not worth another attempt, and sends the others out again; all as one
+        unit."""
         state = self.journal.state
         by_id = {sub_query.id: sub_query for sub_query in state.sub_queries}
         tasks = self._open(ids)

@@ -68,7 +68,7 @@ class ToolResult(Record):
         text: The tool's own words to the agent. Agents cannot quote them.
         sources: Sources with their texts. Agents see their ``passages``, or the beginning, at most ``excerpt``
             characters of each.
-        shown: Parts of sources that the run already has.
+        excerpts: Parts of sources that the run already has.
         unread: Pages that could not be read.
         private: Names of private sources that gave a part of it.
         searches, fetches: What the tool asked of services, as the caps count it.
@@ -118,9 +118,11 @@ class Tool(ABC):
     Attributes:
         arguments: A pydantic model of plain fields (texts, numbers, booleans), each with a description.
         timeout: Seconds for one use.
-        searches, fetches: The most that one use asks of services; it has to fit the caps.
+        searches, fetches: The most searches and pages that one use requests; the engine refuses a use for which the
+            caps leave no room.
         reads_on: A second use with the same arguments shows more, until it raises `ToolError`.
-        private: Results are private, and arguments stay with the owner.
+        private: The tool gives private results and sends its arguments to no outside service. A task that saw such a
+            result asks no public service (docs/tasks.md).
         outside_description: A description by somebody else, such as an MCP server; agents see it as outside data.
 
     Example:
