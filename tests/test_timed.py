@@ -17,7 +17,14 @@ CLOCKS = {"perf_counter", "monotonic", "thread_time", "process_time"}
 CLOCKS |= {f"{clock}_ns" for clock in CLOCKS}
 WAITS = {"acquire", "aresult", "communicate", "exception", "join", "result", "settimeout", "wait"}
 DEADLINE = re.compile(r"(?:.+_)?(?:timeout|deadline|patience|seconds)")
-SPANS = {"timedelta", "day", "picture", "Outcome", "ModelSettled"}  # whose seconds nobody waits for
+SPANS = {
+    "timedelta",
+    "day",
+    "picture",
+    "Outcome",
+    "ModelSettled",
+    "FetchSettings",
+}  # whose seconds nobody waits for
 SUITES = re.compile(
     r"(?:deep_research\.testing\..+_suite|servers\.fault_table)(?:\..+)?"
 )  # their checks wait

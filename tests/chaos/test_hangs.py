@@ -139,7 +139,6 @@ async def told(tale: Tale, wire: str, *, watched: bool = False, **more: Any) -> 
             store="memory",
             max_sub_queries=2,
             task_timeout=86_400.0,
-            control_interval=10.0,
             **settings,
         )
         pool = engine._parts.models.pool

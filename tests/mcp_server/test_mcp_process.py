@@ -80,7 +80,7 @@ def test_a_started_run_is_steered_and_cancelled_and_keeps_what_it_found(tmp_path
             await until_reached(tmp_path)
             busy = await client.call_tool("research_answer", {"research_id": run_id})
             assert busy.is_error
-            assert "is being worked on" in busy.content[0].text
+            assert "is in progress" in busy.content[0].text
             steered = await client.call_tool(
                 "research_steer", {"research_id": run_id, "text": "Also the keepers."}
             )
