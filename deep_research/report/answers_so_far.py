@@ -169,10 +169,10 @@ class _Answers:
         from deep_research.retrieval.parsed_question import (  # loads tables of languages
             may_hold,
             parse_question,
-            standing,
         )
 
-        inquiry = standing(part, self.state.query) if part is not None else parse_question(question)
+        inquiry = parse_question(question if part is None else self.state.query)
+        inquiry = inquiry if part is None else inquiry.of_part(part)
         asked = frozenset(inquiry.terms)
         least = MIN_RELEVANCE * findings[0].relevance
         best = sorted(

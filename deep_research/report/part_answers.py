@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from deep_research.report.judging import key_of
-from deep_research.retrieval.parsed_question import ParsedQuestion, may_hold, standing, whole_names
+from deep_research.retrieval.parsed_question import ParsedQuestion, may_hold, parse_question, whole_names
 from deep_research.state import (
     AnswerStatus,
     Claim,
@@ -48,7 +48,7 @@ def _answer(
     *,
     is_open: bool,
 ) -> PartVerdict:
-    inquiry = standing(part, state.query)
+    inquiry = parse_question(state.query).of_part(part)
     judgement = state.part_judgements.get(part.id)
     found = verdict.verdict
     if judgement is None:

@@ -121,6 +121,13 @@ class ParsedQuestion:
     def forms(self) -> Forms:
         return forms(self.language)
 
+    def of_part(self, part: QuestionPart) -> ParsedQuestion:
+        """A part of the question, read as a question that stands alone, with the kind of answer that it expects."""
+        queries = {each.text: each.query for each in self.parts}
+        text = queries.get(part.text) or _alone(part.text, self.parts[0].query, self)
+        read = parse_question(text, self.language)
+        return replace(read, expects=part.expects) if part.expects != read.expects else read
+
 
 def _word_count(terms: Collection[str]) -> int:
     """How many words that tell something these terms stand for."""
@@ -253,15 +260,6 @@ def _alone(piece: str, first: str, inquiry: ParsedQuestion) -> str:
         return piece
     told = inquiry.telling(first)
     return " ".join([piece, *([w for w in told if not names.isdisjoint(inquiry.words.terms(w))] or told)])
-
-
-def standing(part: QuestionPart, question: str) -> ParsedQuestion:
-    """A part of a question, read as a question that stands alone, with the kind of answer that the part expects."""
-    inquiry = parse_question(question)
-    known = {each.text: each.query for each in inquiry.parts}
-    text = known.get(part.text) or _alone(part.text, inquiry.parts[0].query, inquiry)
-    read = parse_question(text, inquiry.language)
-    return replace(read, expects=part.expects) if part.expects != read.expects else read
 
 
 def _subject(inquiry: ParsedQuestion) -> str:

@@ -15,7 +15,7 @@ from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
 from deep_research.phases.synthesis.extractive_synthesizer import LEAST, within
 from deep_research.report.markup import code_block, is_code
-from deep_research.retrieval.parsed_question import question_parts
+from deep_research.retrieval.parsed_question import parse_question, question_parts
 from deep_research.retrieval.ranker import default_ranker
 from deep_research.retrieval.selection import DEFAULT_WORDS
 from deep_research.state import AnswerStatus, ClaimVerdict, ConfidenceLevel
@@ -306,7 +306,7 @@ def test_of_parts_of_which_none_is_found_alone_the_one_that_fits_is_partly_found
     question = "How long does the Mole wait before a storm, and who was its keeper?"
     ranker = replace(default_ranker(), signals={}, bias=log(sure / (1 - sure)))
     parts, sources = question_parts(question), [SourceText(id="s", title="Mole", content=text)]
-    made = best_passages(question, sources, 100, parts=parts, ranker=ranker)
+    made = best_passages(parse_question(question), sources, 100, parts=parts, ranker=ranker)
     verdicts = [(part.expects, told.verdict) for part, told in zip(parts, made.verdicts, strict=True)]
     assert verdicts == [("number", AnswerStatus.PARTLY), ("person", AnswerStatus.NOT_FOUND)]
     assert "90 days" in made.findings[0].content
@@ -327,8 +327,8 @@ def test_ranking_stops_between_documents():
     stop = threading.Event()
     stop.set()
     source = SourceText(id="s", title="Mole", content=LIGHTS["mole.md"])
-    assert best_passages("How tall is the Mole?", [source], 100, stop=stop).findings == []
-    assert best_passages("How tall is the Mole?", [source], 100).findings
+    assert best_passages(parse_question("How tall is the Mole?"), [source], 100, stop=stop).findings == []
+    assert best_passages(parse_question("How tall is the Mole?"), [source], 100).findings
 
 
 @pytest.mark.timed

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import cases, listed
 
-from deep_research.retrieval.parsed_question import forms, parse_question, standing
+from deep_research.retrieval.parsed_question import forms, parse_question
 from deep_research.state import QuestionPart
 
 
@@ -88,7 +88,7 @@ def test_a_question_of_several_parts_has_each_with_its_kind():
 
 def test_a_part_that_was_put_in_other_words_takes_the_names_told_before_the_question():
     part = QuestionPart(id="part-1", text="How high is its tower")
-    assert "Mole" in standing(part, "The Mole is old. Who built it? How long was it dark?").text
+    assert "Mole" in parse_question("The Mole is old. Who built it? How long was it dark?").of_part(part).text
 
 
 SUBJECTS = cases("""

@@ -14,7 +14,7 @@ from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote
 from deep_research.phases.steering_queries import new_words, steering_query
 from deep_research.provenance.quotes import BREAKS_OFF, readable
 from deep_research.retrieval.candidates import STEP, Candidate, Document, Pool, asks, read_document
-from deep_research.retrieval.parsed_question import ParsedQuestion, may_hold, parse_question, standing
+from deep_research.retrieval.parsed_question import ParsedQuestion, may_hold, parse_question
 from deep_research.retrieval.passage_search import best_windows
 from deep_research.retrieval.ranker import Ranker, View, default_ranker
 from deep_research.retrieval.selection import ChosenPassage, choose, leads, passages
@@ -67,7 +67,7 @@ class _Told:
 
 
 def best_passages(
-    question: str,
+    question: ParsedQuestion,
     sources: Sequence[SourceText],
     words: int,
     *,
@@ -86,13 +86,12 @@ def best_passages(
         if stop is not None and stop.is_set():
             return ChosenPassages()
         documents.append(_read(source))
-    inquiry = parse_question(question)
-    ranker, pool = ranker or default_ranker(), Pool(_without_copies(documents, inquiry))
-    whole = _part_result(inquiry, pool, words, ranker)
+    ranker, pool = ranker or default_ranker(), Pool(_without_copies(documents, question))
+    whole = _part_result(question, pool, words, ranker)
     part_results = (
         {parts[0].id: whole}
         if len(parts) == 1
-        else {p.id: _part_result(standing(p, question), pool, PART_WORDS, ranker, p) for p in parts}
+        else {p.id: _part_result(question.of_part(p), pool, PART_WORDS, ranker, p) for p in parts}
     )
     if whole.status is not AnswerStatus.NOT_FOUND and all(
         result.status is AnswerStatus.NOT_FOUND for result in part_results.values()
@@ -265,7 +264,10 @@ def _part_result(
 
 
 def steering_passages(
-    question: str, steering: Sequence[str], sources: Sequence[SourceText], ranker: Ranker | None = None
+    question: ParsedQuestion,
+    steering: Sequence[str],
+    sources: Sequence[SourceText],
+    ranker: Ranker | None = None,
 ) -> tuple[list[AnalyzedFinding], tuple[str, ...]]:
     """The best passage for each steer, and the steers for which there is none."""
     if not steering:
@@ -276,14 +278,14 @@ def steering_passages(
     return passages_, tuple(steer for steer, matches in by_steer.items() if not matches)
 
 
-def _steered(steer: str, question: str, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:
+def _steered(steer: str, question: ParsedQuestion, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:
     """The best passage that has one of the steer's new words."""
-    inquiry = parse_question(steer, parse_question(question).language)
-    new = {term for word in new_words(steer, question) for term in inquiry.words.terms(word)}
+    inquiry = parse_question(steer, question.language)
+    new = {term for word in new_words(steer, question.text) for term in inquiry.words.terms(word)}
     if not new:
         return []
     result = _part_result(
-        parse_question(steering_query(steer, question, None), inquiry.language), pool, PART_WORDS, ranker
+        parse_question(steering_query(steer, question.text, None), inquiry.language), pool, PART_WORDS, ranker
     )
     return [f for f in result.findings if not new.isdisjoint(inquiry.words.terms(f.content))]
 

@@ -79,7 +79,7 @@ class ExtractiveAnalyzer:
         trails = _follow_sources(handoff)
         if handoff.question.is_broad:
             steering_findings, left = steering_passages(
-                handoff.original_query, _steering(handoff), handoff.whole, self._ranker
+                handoff.question, _steering(handoff), handoff.whole, self._ranker
             )
             looked = survey(handoff, trails).model_copy(update={"findings": tuple(steering_findings)})
             return _with_unfollowed(looked, handoff, left)
@@ -127,7 +127,7 @@ def _choose_findings(
 ) -> ChosenPassages:
     """For the question, its parts, and all guidance so far."""
     return best_passages(
-        handoff.original_query,
+        handoff.question,
         sources,
         words,
         parts=handoff.parts,

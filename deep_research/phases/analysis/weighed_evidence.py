@@ -12,11 +12,11 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.retrieval.parsed_question import (
+    ParsedQuestion,
     expected,
     may_hold,
     parse_question,
     question_parts,
-    standing,
     whole_names,
 )
 from deep_research.state import (
@@ -234,15 +234,14 @@ def part_of(named: str | None, sub_query_id: str | None, text: str, state: DeepR
     found_by = next((s.part_id for s in state.sub_queries if s.id == sub_query_id), None)
     if found_by in part_ids:
         return found_by
-    shares = {part.id: _share(part, state.query, text) for part in parts}
+    question = parse_question(state.query)
+    shares = {part.id: _share(question.of_part(part), text) for part in parts}
     return max(shares, key=lambda part: shares[part])
 
 
-def _share(part: QuestionPart, question: str, text: str) -> float:
-    part_question = standing(part, question)
-    return len(set(part_question.terms) & set(part_question.words.terms(text))) / max(
-        1, len(set(part_question.terms))
-    )
+def _share(question: ParsedQuestion, text: str) -> float:
+    terms = set(question.terms)
+    return len(terms & set(question.words.terms(text))) / max(1, len(terms))
 
 
 def verdicts(
@@ -254,15 +253,16 @@ def verdicts(
     for finding in findings:
         served = part_of(finding.part_id, finding.sub_query_id, finding.content, state)
         of_part.setdefault(served, []).append(finding)
+    question = parse_question(state.query)
     every: list[PartVerdict] = []
     for part in parts:
-        own = of_part.get(part.id, [])
-        terms = standing(part, state.query).terms
+        own, part_question = of_part.get(part.id, []), question.of_part(part)
         sure = any(
-            f.confidence is not ConfidenceLevel.SPECULATION and _holds(f, part.expects, terms, state.query)
+            f.confidence is not ConfidenceLevel.SPECULATION
+            and _holds(f, part.expects, part_question.terms, question)
             for f in own
         )
-        names = _name_share(part, own, state)
+        names = _name_share(part_question, own, state)
         verdict = (
             AnswerStatus.ANSWERED
             if sure and names == 1.0
@@ -274,30 +274,30 @@ def verdicts(
     return tuple(every)
 
 
-def _name_share(part: QuestionPart, findings: Iterable[Finding], state: DeepResearchState) -> float:
-    """The share of a part's names that its findings have, or what was found with their sources; 1 where it has none."""
-    inquiry = standing(part, state.query)
-    names = whole_names(inquiry)
+def _name_share(question: ParsedQuestion, findings: Iterable[Finding], state: DeepResearchState) -> float:
+    """The share of the names of a part's question that its findings have, or what was found with their sources; 1 where
+    it has none."""
+    names = whole_names(question)
     sources = {source.id: source for source in state.sources}
     texts: list[str] = []
     for finding in findings:
         texts += (finding.content, finding.heading, *(quote.quote for quote in finding.quotes))
         texts += (f"{sources[i].title} {sources[i].snippet}" for i in finding.source_ids if i in sources)
-    terms = set(inquiry.words.terms(" ".join(texts)))
+    terms = set(question.words.terms(" ".join(texts)))
     return sum(name <= terms for name in names) / len(names) if names else 1.0
 
 
 def fills(finding: Finding, gap: Gap, state: DeepResearchState) -> bool:
     """Whether a finding holds something of the kind that a gap asks for: by its own words, else by those of its part."""
-    language = parse_question(state.query).language
-    gap_question = parse_question(gap.description.partition(": ")[2] or gap.description, language)
+    question = parse_question(state.query)
+    gap_question = parse_question(gap.description.partition(": ")[2] or gap.description, question.language)
     kind = expected(gap_question.text, gap_question.words)
     if not kind:
         kind = next((part.expects for part in parts_of(state) if part.id == gap.part_id), "")
-    return _holds(finding, kind, gap_question.terms, state.query)
+    return _holds(finding, kind, gap_question.terms, question)
 
 
-def _holds(finding: Finding, kind: str, terms: Iterable[str], question: str) -> bool:
+def _holds(finding: Finding, kind: str, terms: Iterable[str], question: ParsedQuestion) -> bool:
     """Whether a finding holds something of a kind, as far as that shows in its form."""
     finding_text = "\n".join((finding.content, *(quote.quote for quote in finding.quotes)))
-    return may_hold(kind, finding_text, parse_question(question).words, frozenset(terms))
+    return may_hold(kind, finding_text, question.words, frozenset(terms))
