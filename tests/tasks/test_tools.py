@@ -15,8 +15,7 @@ from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import SourceReader
 from deep_research.phases.gathering.tasks import toolbox
-from deep_research.phases.gathering.tasks.library import Library
-from deep_research.phases.gathering.tasks.resources import DataSources
+from deep_research.phases.gathering.tasks.library import DataSources, Library
 from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.tool import Link
 from deep_research.phases.gathering.tasks.tools import tools_of

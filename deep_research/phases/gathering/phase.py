@@ -33,7 +33,7 @@ from deep_research.phases.gathering.handoff import (
     filters_of,
 )
 from deep_research.phases.gathering.queries import QueryOutcome, ask_within_caps, wordings
-from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts
+from deep_research.phases.gathering.tasks.library import Overrule, TaskParts
 from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.steering_plan import plan_searches
 from deep_research.phases.steering_queries import Knows

@@ -16,12 +16,18 @@ from deep_research.phases.base import WorkLimits
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of, ended_by_them
+from deep_research.phases.gathering.tasks.agent import (
+    LLMTaskAgent,
+    TaskInput,
+    context_of,
+    ended_by_them,
+    is_worked_on,
+    limits_of,
+    rest_of,
+)
 from deep_research.phases.gathering.tasks.egress import Egress
-from deep_research.phases.gathering.tasks.library import Library
-from deep_research.phases.gathering.tasks.resources import Overrule, TaskParts, allowed
+from deep_research.phases.gathering.tasks.library import Library, Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.task_context import TaskContext
-from deep_research.phases.gathering.tasks.task_limits import is_worked_on, limits_of, rest_of
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
     nothing_found,
