@@ -66,9 +66,9 @@ bounds, the value and its origin. `deep-research doctor` prints each value in fo
   empty variable counts as not set; `none` removes a cap.
 - A relative path in a file starts from that file's folder; anywhere else, from the current folder.
 - `DEEP_RESEARCH_DATA_DIR` is another name for `DEEP_RESEARCH_HOME`, and overrides it.
-- `system_prompt`, `language`, `audience`, `source_language` and `protected` need a model or a service. If no agent
-  of a run supports one of them, the notices and the report say so: "language has no effect: the report is written
-  without a language model, in the words of its sources."
+- `system_prompt`, `language`, `audience`, `source_language` and `protected_sources` need a model or a service. If no
+  agent of a run supports one of them, the notices and the report say so: "language has no effect: the report is
+  written without a language model, in the words of its sources."
 - `unit_timeout` covers all requests for one answer of a model, so it cannot be less than `operation_timeout`.
 
 ## Where keys and documents go

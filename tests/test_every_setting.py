@@ -115,7 +115,7 @@ TABLE = {
     # What is written, and for whom
     "report_words": Row(extractive=both.length_of_the_report, model=thinking.what_agents_are_told),
     "min_supported": Row(model=thinking.the_least_share_of_claims_that_are_supported),
-    "critique": Row(model=thinking.whether_a_report_is_looked_at),
+    "revise_with_critic": Row(model=thinking.whether_a_report_is_looked_at),
     "judge": Row(model=thinking.which_claims_the_judge_sees),
     "system_prompt": Row(
         model=thinking.what_agents_are_told,
@@ -134,7 +134,7 @@ TABLE = {
     "record_models": Row(model=thinking.a_record_of_answers),
     "reflection": Row(model=thinking.when_the_supervisor_thinks),
     "on_outage": Row(model=thinking.what_is_done_without_a_model),
-    "economy": Row(model=thinking.the_cheaper_model_where_it_is_enough),
+    "cheap_model": Row(model=thinking.the_cheaper_model_where_it_is_enough),
     "rate_limits.model_concurrency": Row(model=thinking.requests_to_a_service_at_a_time),
     "rate_limits.model_requests_per_minute": Row(model=thinking.requests_to_a_service_in_a_minute),
     "unit_timeout": Row(model=thinking.seconds_of_all_requests_for_an_answer),
@@ -148,7 +148,7 @@ TABLE = {
     "reading.sections": Row(model=thinking.whether_it_reads_sections_alone),
     "reading.triage": Row(model=thinking.whether_a_model_is_asked_about_doubtful_sources),
     "window.allow_dropping": Row(model=thinking.whether_anything_is_left_out),
-    "protected": Row(
+    "protected_sources": Row(
         model=thinking.what_is_never_left_out,
         told=both.options_without_effect,
         because=NO_WINDOW,
@@ -167,7 +167,7 @@ TABLE = {
         extractive=both.length_of_the_summary_of_a_conversation,
         model=both.length_of_the_summary_of_a_conversation,
     ),
-    "on_cap": Row(extractive=both.what_is_done_at_a_cap, model=both.what_is_done_at_a_cap),
+    "on_budget_exhausted": Row(extractive=both.what_is_done_at_a_cap, model=both.what_is_done_at_a_cap),
     "max_searches": Row(anyway=searching.cap_on_searches),
     "max_fetches": Row(anyway=searching.cap_on_pages),
     "max_seconds": Row(anyway=process.cap_on_seconds),
@@ -179,7 +179,7 @@ TABLE = {
         extractive=both.seconds_of_one_search, model=thinking.seconds_of_all_requests_for_an_answer
     ),
     "task_timeout": Row(extractive=both.seconds_of_a_run, model=both.seconds_of_a_run),
-    "wakes": Row(anyway=process.whether_due_runs_are_woken),
+    "auto_resume": Row(anyway=process.whether_due_runs_are_woken),
     "hook_timeout": Row(extractive=both.seconds_of_a_hook, model=both.seconds_of_a_hook),
     "strict_hooks": Row(extractive=both.hooks_that_may_not_fail, model=both.hooks_that_may_not_fail),
     "max_question_chars": Row(anyway=process.longest_question),

@@ -181,7 +181,7 @@ class Parts:
                 models=self.models,
                 reflection=self.settings.reflection,
                 on_outage=self.settings.on_outage,
-                critique=self.settings.critique,
+                revise_with_critic=self.settings.revise_with_critic,
                 conversation=self.conversation,
                 memory=self.memory,
                 **parts,

@@ -19,7 +19,7 @@ from deep_research.state import ModelRole, NamedChoice, Notice, Permissions, Set
 from deep_research.state.journal import Clock, utc_now
 from deep_research.state.setup import SETTINGS, Difference, corpus_differences, differences, moved
 
-_OF_MODELS = ("model", "models", "economy", "summarization.model")
+_OF_MODELS = ("model", "models", "cheap_model", "summarization.model")
 _OF_WINDOWS = ("window.runtime", "window.runtime_overhead")  # what one means depends on the other
 SET_UP = "setup"  # the limit of a run that went on with another set-up
 CHANGED = "corpus"  # the limit of documents that are not what they were when the run began

@@ -48,7 +48,7 @@ def make_models(
         by_role.setdefault(ModelRole.SUMMARIZER, settings.summarization.model)
     by_role |= {ModelRole(role): _chain(given) for role, given in models.items()}
     chain = settings.model if model is None else _chain(model)
-    if settings.economy and chain and (cheaper := pool.profile(chain[0]).cheaper):
+    if settings.cheap_model and chain and (cheaper := pool.profile(chain[0]).cheaper):
         by_role = dict.fromkeys(_SIMPLE, (cheaper, *chain)) | by_role
     if settings.judge == "off":
         by_role.pop(ModelRole.JUDGE, None)

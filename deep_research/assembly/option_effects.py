@@ -42,9 +42,9 @@ def _reasons(parts: Parts, options: RunOptions) -> Iterator[tuple[str, str]]:
     if not _keeps_language(parts):
         yield "source_language", "nothing that is searched can be asked for a language"
     if not any(_supports(parts, phase) for phase in _CONDENSING):
-        yield "protected", "nothing is shortened or left out for a language model"
+        yield "protected_sources", "nothing is shortened or left out for a language model"
     elif not parts.settings.window.enabled and not any(_is_own(parts, p) for p in _CONDENSING):
-        yield "protected", "window.enabled is off, so nothing is shortened or left out"
+        yield "protected_sources", "window.enabled is off, so nothing is shortened or left out"
 
 
 def _supports(parts: Parts, phase: DeepResearchPhase) -> bool:

@@ -101,12 +101,12 @@ class UsualRequests:
                 self._tasks(part) if R.TASK_AGENT in self.models else self._reading(part, number, findings)
             )
             yield from self._revision(findings, report) if number else self._report(findings, report)
-            if work.settings.critique or number + 1 < len(rounds):
+            if work.settings.revise_with_critic or number + 1 < len(rounds):
                 sent = 300 + 45 * findings + report
                 yield from self._request(P.REFINEMENT, R.REFINER, refining.SYSTEM, sent, end.answer)
             for phase in P if work.settings.reflection == "always" else ():
                 yield from self._request(phase, R.SUPERVISOR, reflection.SYSTEM, 0, end.answer)
-        if end.reviews and work.settings.critique and len(rounds) == 1:
+        if end.reviews and work.settings.revise_with_critic and len(rounds) == 1:
             yield from self._revision(findings, report)
             sent = findings * end.sent_finding / 2
             yield from self._request(P.SYNTHESIS, R.SYNTHESIZER, repair_request.SYSTEM, sent, report / 2)

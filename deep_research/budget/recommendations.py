@@ -41,7 +41,7 @@ def _of_content(fidelity: RunFidelity, limits: Sequence[Limit]) -> Iterator[str]
             if caps
             else f"{texts} left out: take a model with a larger window, raise reading.tokens, lower"
             " window.runtime_overhead and window.safety_margin, or lower max_sources_per_query. What is"
-            " named by protected stays."
+            " named by protected_sources stays."
         )
         if not fidelity.content_archive_hashes:
             yield "No original was kept: content_archive.enabled keeps those of what is left out."

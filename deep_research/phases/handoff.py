@@ -48,11 +48,11 @@ class MemoryNote(MemoryRef):
 class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
     what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
-    was asked, ``as_of`` the day for which its answer has to hold, where its owner names one, and ``protected`` are
-    patterns of sources that its owner wants kept.
-    ``conversation`` is a summary of the turns before the run, for who plans and who writes, and ``memories`` are what
-    is remembered of the user. ``parts`` are those of the question; ``steering`` is the guidance for the phase so
-    far from hooks, answers, steers and the supervisor, for agents that have no model."""
+    was asked, ``as_of`` the day for which its answer has to hold, where its owner names one, and ``protected_sources``
+    are patterns of sources that its owner wants kept. ``conversation`` is a summary of the turns before the run, for
+    who plans and who writes, and ``memories`` are what is remembered of the user. ``parts`` are those of the question;
+    ``steering`` is the guidance for the phase so far from hooks, answers, steers and the supervisor, for agents that
+    have no model."""
 
     research_id: str
     original_query: str
@@ -66,14 +66,14 @@ class Handoff(Record):
     audience: str | None = None
     day: date | None = None
     as_of: date | None = None
-    protected: tuple[str, ...] = ()
+    protected_sources: tuple[str, ...] = ()
     conversation: str = ""
     memories: tuple[MemoryNote, ...] = ()
 
     @property
     def weights(self) -> Weights:
         """By what items of the run matter where not all of them fit."""
-        return Weights(self.day, self.protected)
+        return Weights(self.day, self.protected_sources)
 
     @property
     def question(self) -> ParsedQuestion:
@@ -170,7 +170,7 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "audience": state.options.audience,
         "day": state.created_at.date() if state.created_at else None,
         "as_of": state.options.as_of,
-        "protected": state.options.protected,
+        "protected_sources": state.options.protected_sources,
         "memories": tuple(MemoryNote(**dict(ref)) for ref in state.memories) if phase in _TALKING else (),
         "conversation": state.resolution.summary if state.resolution and phase in _TALKING else "",
     }

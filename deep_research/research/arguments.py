@@ -44,12 +44,12 @@ class CommonArguments(TypedDict, total=False):
     domains: str | Sequence[str] | None
     not_domains: str | Sequence[str] | None
     source_language: str | None
-    protected: str | Sequence[str] | None
+    protected_sources: str | Sequence[str] | None
     gathering: Literal["search", "agents"] | None
     tasks: TaskSettings | Mapping[str, Any] | None
     approve_plan: bool | None
     clarify: Literal["never", "when_unsure"] | None
-    on_cap: Literal["report", "ask"] | None
+    on_budget_exhausted: Literal["report", "ask"] | None
     remember: bool | None
 
 
@@ -85,8 +85,8 @@ class SettingArguments(CommonArguments, total=False):
     judge: Literal["off", "doubtful", "all"] | None
     reflection: Literal["never", "on_failure", "always"] | None
     on_outage: Literal["park", "extractive"] | None
-    critique: bool | None
-    economy: bool | None
+    revise_with_critic: bool | None
+    cheap_model: bool | None
     max_searches: int | None
     max_fetches: int | None
     max_seconds: float | None
@@ -108,7 +108,7 @@ class SettingArguments(CommonArguments, total=False):
     operation_timeout: float | None
     unit_timeout: float | None
     task_timeout: float | None
-    wakes: bool | None
+    auto_resume: bool | None
     hook_timeout: float | None
     strict_hooks: bool | None
     named_corpora: Mapping[str, Path | str] | None

@@ -79,8 +79,8 @@ class DeepResearch(RunControl, MemoryVerbs):
         settings: Every setting by name (docs/settings.md).
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. The engine opens nothing before the first verb,
-    unless the setting ``wakes`` is on. Close it, or use it in a ``with``, to release its thread and database. Runs in
-    progress can then be resumed.
+    unless the setting ``auto_resume`` is on. Close it, or use it in a ``with``, to release its thread and database.
+    Runs in progress can then be resumed.
 
     Example:
         with DeepResearch(corpus="docs/") as engine:
@@ -168,7 +168,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         self._closed = False
         self._workers = set()
         self._finalizer = self._to_release()
-        self._waker = Waker(self, WAKE_INTERVAL_SECONDS) if self._settings.wakes else None
+        self._waker = Waker(self, WAKE_INTERVAL_SECONDS) if self._settings.auto_resume else None
         if self._waker is not None:
             self._background.submit(self._waker.run())
 

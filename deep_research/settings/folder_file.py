@@ -20,7 +20,7 @@ from deep_research.setting_fields import display_value
 # Words for models and reports, and sites that no request goes to on account of them.
 FREE_TEXTS = (
     *("system_prompt", "audience", "language", "fetch.contact", "domains", "not_domains"),
-    *("quality.high", "quality.medium", "quality.low", "protected"),
+    *("quality.high", "quality.medium", "quality.low", "protected_sources"),
 )
 MODEL_SETTINGS = ("model", "models", "summarization.model", "model_file")
 KEYLESS_MODELS = ("ollama:", "openai-compatible:")  # services that no key of another place goes to

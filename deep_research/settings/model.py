@@ -114,7 +114,7 @@ class Settings(BaseModel):
         le=50_000,
         description="Tokens of the summary of a conversation for planner and writer; the oldest turns go first.",
     )
-    on_cap: Literal["report", "ask"] = Field(
+    on_budget_exhausted: Literal["report", "ask"] = Field(
         default="report",
         description="What a run does at a cap: write the report from what it has, or park and ask for more.",
     )
@@ -150,11 +150,11 @@ class Settings(BaseModel):
         default="park",
         description="What a run does if it reaches no model: park, or continue with the extractive agents.",
     )
-    critique: bool = Field(
+    revise_with_critic: bool = Field(
         default=True,
         description="Have a model review each report that a model wrote, and revise it, once in an iteration.",
     )
-    economy: bool = Field(
+    cheap_model: bool = Field(
         default=False,
         description="Use the cheaper sibling of a model to read sources and to reflect.",
     )
@@ -232,7 +232,7 @@ class Settings(BaseModel):
     rate_limits: RateLimits = RateLimits()
     window: WindowSettings = WindowSettings()
     reading: ReadingSettings = ReadingSettings()
-    protected: Names = Field(
+    protected_sources: Names = Field(
         default=(),
         description="Sites, beginnings of addresses and documents that the engine never drops and prefers.",
     )
@@ -267,7 +267,7 @@ class Settings(BaseModel):
         description="Seconds of work for a whole run, over all processes that resume it; parked time does not "
         "count.",
     )
-    wakes: bool = Field(
+    auto_resume: bool = Field(
         default=False,
         description="Have the engine continue parked runs whose time has come, as long as it lives.",
     )

@@ -76,7 +76,7 @@ class RunOptions(Record):
         tasks: How many tasks a run sends out, and what they may use.
         approve_plan: Whether the run waits until its plan is approved.
         clarify: Whether the run may ask what an unclear question means.
-        on_cap: What the run does at a cap: ``report`` or ``ask``.
+        on_budget_exhausted: What the run does at a cap: ``report`` or ``ask``.
         metadata: Your own data, kept with the run.
         user_id, session_id: Runs of one user and one session form a conversation.
         previous_run_id: The run that this one follows, outside of a session.
@@ -105,7 +105,7 @@ class RunOptions(Record):
     domains: tuple[str, ...] = ()
     not_domains: tuple[str, ...] = ()
     source_language: str | None = None
-    protected: tuple[str, ...] = ()
+    protected_sources: tuple[str, ...] = ()
     user_id: str | None = None
     session_id: str | None = Field(default=None, min_length=1, max_length=200)
     previous_run_id: str | None = Field(default=None, pattern=r"^deepres-(?:[0-9a-f]{12}|[0-9a-f]{24})$")
@@ -117,7 +117,7 @@ class RunOptions(Record):
     tasks: TaskSettings = TaskSettings()
     approve_plan: bool = False
     clarify: Literal["never", "when_unsure"] = "never"
-    on_cap: Literal["report", "ask"] = "report"
+    on_budget_exhausted: Literal["report", "ask"] = "report"
     budget: Budget = Budget()
     metadata: dict[
         Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=512)]

@@ -80,7 +80,7 @@ class SetUp(Record):
     judge: str = "all"
     effort: dict[str, str] = Field(default_factory=dict)
     thinking_tokens: dict[str, int] = Field(default_factory=dict)
-    critique: bool = True
+    revise_with_critic: bool = True
     reading_sections: bool = True
     reading_triage: bool = False
     reading_tokens: int = 100_000

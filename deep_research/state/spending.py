@@ -21,7 +21,7 @@ BESIDE_AGENTS = frozenset({ModelRole.SUMMARIZER.value, ModelRole.SUPERVISOR.valu
 
 class Budget(Record):
     """Caps of one run; None means no cap. A run that reaches a cap writes its report from what it has; with
-    ``on_cap="ask"`` it parks and asks for more.
+    ``on_budget_exhausted="ask"`` it parks and asks for more.
 
     Args:
         max_usd: Dollars. Needs the price of every model.

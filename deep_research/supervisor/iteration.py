@@ -105,7 +105,7 @@ def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:
     if not fresh:
         return False, "Every follow-up query was asked before."
     cap = state.options.budget.max_searches
-    if cap is not None and state.usage.searches >= cap and state.options.on_cap != "ask":
+    if cap is not None and state.usage.searches >= cap and state.options.on_budget_exhausted != "ask":
         return False, f"The cap of {cap} searches leaves none for another iteration."
     return True, f"{len(fresh)} follow-up queries may fill open gaps."
 

@@ -183,7 +183,7 @@ class SupervisorOrchestrator:
         shared: Budgets that the run shares with others.
         notices: Notices that are known before the run begins.
         elapsed: Returns the seconds of work by all owners.
-        critique: Whether the refiner's model reviews a model's report, once in each iteration.
+        revise_with_critic: Whether the refiner's model reviews a model's report, once in each iteration.
         estimate: Estimates what a run may use, by its plan.
         strict_hooks: Whether an exception of a hook ends the run; `run` then raises it.
         conversation: Says what the question of a run with a ``session_id`` means.
@@ -211,7 +211,7 @@ class SupervisorOrchestrator:
         models: ModelRoles | None = None,
         reflection: str = "on_failure",
         on_outage: str = "park",
-        critique: bool = True,
+        revise_with_critic: bool = True,
         shared: Sequence[SharedBudget] = (),
         notices: Sequence[Notice] = (),
         clock: Clock = utc_now,
@@ -242,7 +242,7 @@ class SupervisorOrchestrator:
         self._roles = models
         self._reflection = reflection
         self._parks = on_outage == "park"
-        self._critique = critique
+        self._revise_with_critic = revise_with_critic
         self._shared = shared
         self._notices = notices
         self._thinking: Thinking | None = None
@@ -807,7 +807,7 @@ class SupervisorOrchestrator:
         critic = self._phases[DeepResearchPhase.REFINEMENT].spec
         writer = self._worker(state, DeepResearchPhase.SYNTHESIS).spec
         return bool(
-            self._critique
+            self._revise_with_critic
             and phase is DeepResearchPhase.SYNTHESIS
             and state.refined < state.iteration
             and not is_settled(state)

@@ -187,7 +187,7 @@ async def asking(
 ) -> Parking | None:
     """How a run whose owner wants to be asked parks at a cap of its own budget, one of ``limits`` or of those that the
     state has; None where no cap is reached of which it did not ask yet. ``estimate`` says what a run may take."""
-    if state.options.on_cap != "ask":
+    if state.options.on_budget_exhausted != "ask":
         return None
     by_name = {limit.name: limit for limit in (*state.limits, *limits)}
     if state.phase in _ENDS and state.phase_done and is_last_iteration(state):

@@ -15,7 +15,7 @@ GIVEN = {
     "language": "Portuguese",
     "audience": "children",
     "source_language": "de",
-    "protected": ("towers.md",),
+    "protected_sources": ("towers.md",),
 }
 ALL = set(GIVEN)
 QUESTION = "When was the old tower of the town built?"
@@ -51,7 +51,7 @@ def corpus(tmp_path):
         ({"search": [Wikipedia()]}, ALL - {"source_language"}),
         ({"search": [Wikipedia(base_url="https://de.example.org")]}, ALL),
         ({"model": ReadingModel()}, {"source_language"}),
-        ({"model": ReadingModel(), "window": {"enabled": False}}, {"source_language", "protected"}),
+        ({"model": ReadingModel(), "window": {"enabled": False}}, {"source_language", "protected_sources"}),
         ({"models": {"planner": ReadingModel()}}, ALL - {"system_prompt"}),
         ({"models": {"supervisor": ReadingModel()}}, ALL - {"system_prompt"}),
         ({"models": {"analyzer": ReadingModel()}}, {"language", "audience", "source_language"}),
@@ -59,7 +59,7 @@ def corpus(tmp_path):
         (own("synthesizer"), {"source_language"}),
         (own("synthesizer") | {"window": {"enabled": False}}, {"source_language"}),
         (own("planner"), ALL - {"system_prompt"}),
-        (own("gatherer"), {"language", "audience", "protected"}),
+        (own("gatherer"), {"language", "audience", "protected_sources"}),
     ],
 )
 def test_an_option_has_an_effect_where_an_agent_supports_it(made, idle, corpus, tmp_path):

@@ -244,7 +244,7 @@ RUN = {
     "gathering": "search",
     "max_iterations": 2,
     "max_sub_queries": 2,
-    "critique": True,
+    "revise_with_critic": True,
     "reflection": "always",
     "judge": "all",
     "gate_retries": 0,
@@ -575,7 +575,7 @@ def user_places() -> Iterator[Place]:
                 return run(options={name: text}, **more)
 
             yield Place(f"user, {way}: {name}", told)
-    for name in ("source_types", "domains", "not_domains", "protected"):
+    for name in ("source_types", "domains", "not_domains", "protected_sources"):
         yield Place(f"user: {name}", lambda text, name=name: run(options={name: (text,)}))
 
     for way in ("keyless", "search", "tasks"):

@@ -112,7 +112,7 @@ OPTIONS = st.builds(
 REFLECTION = st.sampled_from(["never", "on_failure", "always"])
 SETTINGS = st.builds(
     Settings,
-    critique=st.booleans(),
+    revise_with_critic=st.booleans(),
     reading=st.builds(ReadingSettings, triage=st.booleans()),
     reflection=REFLECTION,
 )

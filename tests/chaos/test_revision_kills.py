@@ -148,7 +148,7 @@ def seconds(model: Reviser, **settings: Any) -> float:
 def test_revision_critique_and_last_pass_add_three_calls_in_a_row() -> None:
     whole, without = (Reviser(seconds=ANSWER, sleep=asyncio.sleep) for _ in range(2))
     took = seconds(whole) / ANSWER
-    less = seconds(without, critique=False) / ANSWER
+    less = seconds(without, revise_with_critic=False) / ANSWER
     assert whole.kinds[-3:] == ["last pass", "gap_analysis", "revision"]
     assert without.kinds == whole.kinds[:-2]
     # Plan, reading, outline, sections side by side, frame; then the three.

@@ -48,13 +48,15 @@ def said(model: ReadingModel) -> list[tuple[str, str]]:
     return [(call.system, call.messages[-1].content) for call in model.calls]
 
 
-@pytest.mark.parametrize("on_cap", ["report", "ask"])
+@pytest.mark.parametrize("on_budget_exhausted", ["report", "ask"])
 @pytest.mark.parametrize("cap", [NOTHING, A_PART])
-def test_a_run_that_dollars_ended_goes_on_under_more_and_no_request_is_paid_twice(prices, cap, on_cap):
+def test_a_run_that_dollars_ended_goes_on_under_more_and_no_request_is_paid_twice(
+    prices, cap, on_budget_exhausted
+):
     search, model = ScriptedSearch(), ReadingModel()
-    with engine(prices, search, model, on_cap=on_cap) as research:
+    with engine(prices, search, model, on_budget_exhausted=on_budget_exhausted) as research:
         first = research.run(QUESTION, budget=Budget(max_usd=cap))
-        assert first.status is (RunStatus.PARKED if on_cap == "ask" else RunStatus.COMPLETED)
+        assert first.status is (RunStatus.PARKED if on_budget_exhausted == "ask" else RunStatus.COMPLETED)
         assert first.usage.cost_usd <= cap
         assert bool(model.calls) is (cap == A_PART)
         calls = len(model.calls)
@@ -79,7 +81,7 @@ def test_a_run_that_dollars_ended_goes_on_under_more_and_no_request_is_paid_twic
 @pytest.mark.parametrize("cap", [NOTHING, A_PART])
 def test_a_run_that_asks_for_dollars_tells_what_it_would_take_and_that_is_enough(prices, cap):
     search, model = ScriptedSearch(), ReadingModel()
-    with engine(prices, search, model, on_cap="ask") as research:
+    with engine(prices, search, model, on_budget_exhausted="ask") as research:
         parked = research.run(QUESTION, budget=Budget(max_usd=cap))
         (waiting,) = research.waiting()
         about = waiting.about
@@ -121,7 +123,7 @@ def test_a_run_that_asks_for_pages_tells_which_and_reads_no_page_twice(prices, s
         return found.setdefault(request.query, pages)
 
     search = ScriptedSearch(other_pages)
-    made = {"max_iterations": 1, "max_sub_queries": 2, "max_concurrent": 1, "on_cap": "ask"}
+    made = {"max_iterations": 1, "max_sub_queries": 2, "max_concurrent": 1, "on_budget_exhausted": "ask"}
     with engine(prices, search, None, **made) as research:
         parked = research.run(TOWER, budget=Budget(max_fetches=cap))
         (waiting,) = research.waiting()
@@ -162,13 +164,21 @@ def prompt(prices: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     return call
 
 
-@pytest.mark.parametrize("on_cap", ["report", "ask"])
-def test_at_the_prompt_a_run_goes_on_under_more_dollars(prompt, on_cap):
-    code, out, _ = prompt("run", QUESTION, "--max-usd", str(A_PART), "--set", f"on_cap={on_cap}", "--json")
-    assert code == (4 if on_cap == "ask" else 0)
+@pytest.mark.parametrize("on_budget_exhausted", ["report", "ask"])
+def test_at_the_prompt_a_run_goes_on_under_more_dollars(prompt, on_budget_exhausted):
+    code, out, _ = prompt(
+        "run",
+        QUESTION,
+        "--max-usd",
+        str(A_PART),
+        "--set",
+        f"on_budget_exhausted={on_budget_exhausted}",
+        "--json",
+    )
+    assert code == (4 if on_budget_exhausted == "ask" else 0)
     first = json.loads(out)
     run_id, calls, before = first["research_id"], len(prompt.model.calls), asked(prompt.search)
-    if on_cap == "ask":
+    if on_budget_exhausted == "ask":
         _, out, _ = prompt("waiting", "--json")
         (waiting,) = json.loads(out)
         assert (waiting["kind"], waiting["about"]["name"]) == ("budget", "max_usd")
@@ -189,7 +199,9 @@ def test_at_the_prompt_a_run_goes_on_under_more_dollars(prompt, on_cap):
 
 
 def test_at_the_prompt_more_dollars_are_an_answer(prompt):
-    code, out, _ = prompt("run", QUESTION, "--max-usd", str(A_PART), "--set", "on_cap=ask", "--json")
+    code, out, _ = prompt(
+        "run", QUESTION, "--max-usd", str(A_PART), "--set", "on_budget_exhausted=ask", "--json"
+    )
     assert code == 4
     run_id = json.loads(out)["research_id"]
     for wrong in ('{"max_usd": 0.01}', '{"max_money": 3}', "more"):

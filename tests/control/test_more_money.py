@@ -137,7 +137,9 @@ def test_a_completed_run_goes_on_under_more_of_each_cap(tmp_path, cap):
 def test_a_report_that_was_written_without_a_model_is_written_with_it(tmp_path):
     model = ReadingModel()
     agents = {"planner": ExtractivePlanner()}
-    with engine(tmp_path, model=[model], agents=agents, max_iterations=1, critique=False) as research:
+    with engine(
+        tmp_path, model=[model], agents=agents, max_iterations=1, revise_with_critic=False
+    ) as research:
         first = research.run(QUESTION, budget=Budget(max_model_calls=1))
         assert first.report_metadata.writer != "synthesizer"
         read = first.state.context_usage["analysis"].items
@@ -221,7 +223,7 @@ def test_caps_that_are_not_named_stay_and_one_that_is_named_none_is_lifted(tmp_p
 def test_a_run_that_is_to_ask_parks_at_each_cap_and_goes_on_with_more(tmp_path, cap):
     search, model = ScriptedSearch(), ReadingModel()
     with engine(tmp_path, search=[search], model=[model], max_iterations=2) as research:
-        parked = research.run(QUESTION, budget=Budget(**{cap: REACHED[cap]}), on_cap="ask")
+        parked = research.run(QUESTION, budget=Budget(**{cap: REACHED[cap]}), on_budget_exhausted="ask")
         assert parked.status is RunStatus.PARKED
         (waiting,) = research.waiting()
         assert (waiting.kind, waiting.asks, waiting.default) == (ParkedKind.BUDGET, True, "report")
@@ -245,7 +247,7 @@ def test_a_run_that_is_to_ask_parks_at_each_cap_and_goes_on_with_more(tmp_path, 
 def test_a_run_asks_once_for_each_value_of_a_cap_and_reports_what_there_is(tmp_path, cap):
     model = ReadingModel()
     with engine(tmp_path, model=[model], max_iterations=2) as research:
-        parked = research.run(QUESTION, budget=Budget(**{cap: REACHED[cap]}), on_cap="ask")
+        parked = research.run(QUESTION, budget=Budget(**{cap: REACHED[cap]}), on_budget_exhausted="ask")
         done = research.answer(parked.research_id, "report")
         parkings = [e for e in research.events(parked.research_id) if isinstance(e, RunParked)]
         assert len(parkings) == 1
@@ -256,7 +258,7 @@ def test_a_run_asks_once_for_each_value_of_a_cap_and_reports_what_there_is(tmp_p
 
 def test_a_lower_raise_is_asked_about_again_at_its_own_value(tmp_path):
     with engine(tmp_path, max_iterations=1) as research:
-        parked = research.run(QUESTION, budget=Budget(max_searches=1), on_cap="ask")
+        parked = research.run(QUESTION, budget=Budget(max_searches=1), on_budget_exhausted="ask")
         again = research.answer(parked.research_id, {"max_searches": 2})
         assert again.status is RunStatus.PARKED
         assert again.state.parking.about["cap"] == 2
@@ -268,7 +270,7 @@ def test_a_lower_raise_is_asked_about_again_at_its_own_value(tmp_path):
 
 def test_an_answer_that_was_left_is_taken_and_one_that_is_not_enough_is_not_left(tmp_path):
     with engine(tmp_path, max_iterations=1) as research:
-        run = research.run(QUESTION, budget=Budget(max_searches=1), on_cap="ask").research_id
+        run = research.run(QUESTION, budget=Budget(max_searches=1), on_budget_exhausted="ask").research_id
         with pytest.raises(UsageError, match="not larger"):
             research.answer(run, {"max_searches": 1}, run=False)
         research._parts.store.enqueue_command(run, "answer", '{"max_searches": 1}')  # of who did not look
@@ -311,12 +313,18 @@ def test_a_run_that_is_interrupted_under_more_money_goes_on_there(tmp_path):
     asyncio.run(check())
 
 
-@pytest.mark.parametrize("on_cap", ["report", "ask"])
-def test_tasks_that_a_cap_left_out_are_worked_on_under_a_higher_one(tmp_path, on_cap):
+@pytest.mark.parametrize("on_budget_exhausted", ["report", "ask"])
+def test_tasks_that_a_cap_left_out_are_worked_on_under_a_higher_one(tmp_path, on_budget_exhausted):
     search = ScriptedSearch()
-    with engine(tmp_path, search=[search], max_iterations=1, gathering="agents", on_cap=on_cap) as research:
+    with engine(
+        tmp_path,
+        search=[search],
+        max_iterations=1,
+        gathering="agents",
+        on_budget_exhausted=on_budget_exhausted,
+    ) as research:
         first = research.run(QUESTION, budget=Budget(max_searches=1))
-        assert first.status is (RunStatus.PARKED if on_cap == "ask" else RunStatus.COMPLETED)
+        assert first.status is (RunStatus.PARKED if on_budget_exhausted == "ask" else RunStatus.COMPLETED)
         done = Counter(asked(search))
         second = research.resume(first.research_id, budget=Budget(max_searches=50))
         assert second.status is RunStatus.COMPLETED

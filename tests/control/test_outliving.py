@@ -36,7 +36,7 @@ ANSWERS: dict[ParkedKind, tuple[Any, Any]] = {
 }
 OPTIONS: dict[ParkedKind, dict[str, Any]] = {
     ParkedKind.PLAN: {"approve_plan": True},
-    ParkedKind.BUDGET: {"on_cap": "ask", "budget": Budget(max_searches=1)},
+    ParkedKind.BUDGET: {"on_budget_exhausted": "ask", "budget": Budget(max_searches=1)},
 }
 
 

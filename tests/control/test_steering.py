@@ -63,7 +63,7 @@ def engine(**more):
     made = {
         "store": "memory",
         "max_iterations": 1,
-        "critique": False,
+        "revise_with_critic": False,
         "reflection": "never",
         "max_concurrent": 1,
     }

@@ -151,7 +151,7 @@ def test_what_is_to_be_aborted_when_nobody_answers_is_aborted_once(tmp_path):
 def test_an_engine_that_wakes_does_so_by_itself_until_it_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr("deep_research.research.engine.WAKE_INTERVAL_SECONDS", 0.01)
     clock, witness = FakeClock(), tmp_path / "witness"
-    engine = made(tmp_path, clock, witness, wakes=True)
+    engine = made(tmp_path, clock, witness, auto_resume=True)
     try:
         run = engine.run("Who kept the light?").research_id
         clock.move(timedelta(hours=2))

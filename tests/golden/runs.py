@@ -26,6 +26,10 @@ sys.path.insert(0, str(TREE / "tests"))
 
 # Keys of the JSON as they are called now -> as they were called.
 RENAMED = {
+    "cheap_model": "economy",
+    "on_budget_exhausted": "on_cap",
+    "protected_sources": "protected",
+    "revise_with_critic": "critique",
     "fetch_enabled": "fetch_pages",
     "reading_sections": "read_sections",
     "summarization_cache": "summarization_cache_enabled",
@@ -160,8 +164,8 @@ def _cases() -> Iterator[tuple[str, str, dict[str, Any]]]:
         "agents-web": {"gathering": "agents", "web": True},
         "judge-off": {"judge": "off"},
         "judge-doubtful": {"judge": "doubtful"},
-        "critique": {"critique": True},
-        "economy": {"economy": True},
+        "critique": {"revise_with_critic": True},
+        "cheap_model": {"cheap_model": True},
         "triage": {"reading": {"triage": True}},
         "reflection": {"reflection": "always"},
         "cheap": {"budget": {"max_usd": 0.004}},
@@ -239,7 +243,7 @@ def _run(folder: Path, question: str, options: dict[str, Any]) -> dict[str, Any]
     budget = options.pop("budget", None)
     if budget:
         options["budget"] = Budget(**budget)
-    engine_only = {"judge", "critique", "economy", "reading", "reflection"}
+    engine_only = {"judge", "revise_with_critic", "cheap_model", "reading", "reflection"}
     keywords |= {name: options.pop(name) for name in engine_only & set(options)}
     with DeepResearch(**keywords) as research:
         result = research.run(question, **options)

@@ -106,7 +106,7 @@ def test_where_nothing_is_managed_a_cap_makes_no_call_larger_than_the_window(cor
 
 
 def test_what_is_protected_may_be_more_than_is_read_in_a_round(corpus, tmp_path):
-    result = researched(corpus, tmp_path, reading={"tokens": 1_000}, protected=("towers*.md",))
+    result = researched(corpus, tmp_path, reading={"tokens": 1_000}, protected_sources=("towers*.md",))
     assert "agent" not in {notice.name for notice in result.notices}
     kept = result.fidelity.phases["analysis"].content_fidelity.values()
     assert all(10 * item.current_tokens >= item.original_tokens for item in kept)

@@ -224,7 +224,7 @@ def wired(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Wire]:
 RUNS: dict[str, tuple[Callable[[], dict[str, Any]], set[str]]] = {
     "without a model": (dict, {"plan", "gather", "analyze", "survey", "synthesize", "refine"}),
     "with a model": (
-        lambda: {"model": ReadingModel(), "critique": True},
+        lambda: {"model": ReadingModel(), "revise_with_critic": True},
         {"plan", "gather", "room_for_sources", "analyze", "survey", "synthesize", "refine"},
     ),
 }

@@ -66,7 +66,7 @@ def handed(kind, chance, **more):
         original_query="What did the towers on the reef cost, and who kept them?",
         system_prompt=chance.choice([None, "Write for keepers. " * chance.randint(1, 60)]),
         guidance=tuple(f"Look at figures {n}." for n in range(chance.randint(0, 5))),
-        protected=("kept.example",),
+        protected_sources=("kept.example",),
         **more,
     )
 

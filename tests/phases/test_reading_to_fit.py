@@ -154,7 +154,7 @@ def test_where_dropping_is_allowed_what_matters_least_is_left_out_and_listed_but
     work,
 ):
     low = {"relevance": 0.0, "url": "https://kept.example/a", **LOW}
-    options = {"protected": ("kept.example",)}
+    options = {"protected_sources": ("kept.example",)}
     phase = analyzer(10_000, allow_dropping=True)
     _, journal = read(work, TWENTY, phase, more={19: low}, options=options)
     left = [n for n, item in sent(journal).items() if not item.current_tokens]

@@ -153,7 +153,7 @@ def test_a_model_is_given_the_sections_and_the_choice_is_recorded_and_told(work)
 
 @pytest.mark.parametrize(
     "more",
-    [{"attempt": 1}, {"options": RunOptions(protected=("example.org",))}],
+    [{"attempt": 1}, {"options": RunOptions(protected_sources=("example.org",))}],
     ids=["done again", "protected"],
 )
 def test_all_is_read(work, more):

@@ -149,11 +149,11 @@ def test_every_verb_that_takes_options_names_them(verb):
 SNIPPET = """\
 from deep_research import Budget, DeepResearch
 
-with DeepResearch(preset="fast", max_concurrent=2, protected=["a"], data_dir="d", since="2024-01-01") as engine:
-    engine.run("q", max_iterations=2, domains=("example.org",), budget=Budget(max_usd=1), on_cap="ask")
+with DeepResearch(preset="fast", max_concurrent=2, protected_sources=["a"], data_dir="d", since="2024-01-01") as engine:
+    engine.run("q", max_iterations=2, domains=("example.org",), budget=Budget(max_usd=1), on_budget_exhausted="ask")
     engine.run("q", max_iteration=2)
     engine.run("q", max_iterations="2")
-    engine.start("q", on_cap="stop")
+    engine.start("q", on_budget_exhausted="stop")
 DeepResearch(max_concurent=2)
 print(engine.run("q").answer.upper())
 """

@@ -227,7 +227,7 @@ def test_what_nobody_names_is_taken_from_the_run(make, docs):
         "gates": {"planning": "abort"},
         "reflection": "always",
         "window": {"runtime": "codex"},
-        "economy": True,
+        "cheap_model": True,
     }
     run_id = begun(make, **named)
     with make() as research:

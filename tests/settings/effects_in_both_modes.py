@@ -116,7 +116,7 @@ def caps_of_one_run(tmp_path):
 def what_is_done_at_a_cap(tmp_path):
     for model in in_both_modes():
         for choice, status in (("report", "completed"), ("ask", "parked")):
-            result = asked(tmp_path, model=model, max_searches=1, on_cap=choice)
+            result = asked(tmp_path, model=model, max_searches=1, on_budget_exhausted=choice)
             assert result.status == status
 
 
@@ -167,7 +167,7 @@ def length_of_the_report(tmp_path):
 
 def options_without_effect(tmp_path):
     given = {"system_prompt": "Be brief.", "language": "German", "audience": "children"}
-    given |= {"source_language": "de", "protected": ["towers.md"]}
+    given |= {"source_language": "de", "protected_sources": ["towers.md"]}
     with DeepResearch(corpus=with_documents(tmp_path), data_dir=tmp_path / "data") as research:
         result = research.run(QUESTION, **given)
     told = [

@@ -222,7 +222,7 @@ class Looking(DeepResearch):
 def whether_due_runs_are_woken(tmp_path, monkeypatch):
     monkeypatch.setattr("deep_research.research.engine.WAKE_INTERVAL_SECONDS", 0.001)
     for wakes in (False, True):
-        with Looking(data_dir=tmp_path, search=[ScriptedSearch()], wakes=wakes) as engine:
+        with Looking(data_dir=tmp_path, search=[ScriptedSearch()], auto_resume=wakes) as engine:
             engine._background.call(_looked(engine, 2) if wakes else asyncio.sleep(0.02))
             assert (engine.looks > 0) is wakes
     run(tmp_path)

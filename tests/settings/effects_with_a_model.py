@@ -238,7 +238,7 @@ def which_claims_the_judge_sees(tmp_path):
 def whether_a_report_is_looked_at(tmp_path):
     asked = []
     for wanted in (False, True):
-        result, model = researched(tmp_path, critique=wanted, max_iterations=1)
+        result, model = researched(tmp_path, revise_with_critic=wanted, max_iterations=1)
         assert result.status == "completed"
         asked.append(len(asked_of(model, "You judge what is missing")))
     assert asked == [0, 1]
@@ -264,7 +264,7 @@ def the_cheaper_model_where_it_is_enough(tmp_path):
         with ModelServer(lambda served: reading(served.text, served.schema)) as server:
             name = f"openai-compatible:{{}}@{server.base_url}/v1"
             profiles.write_text(f'["openai-compatible:big"]\ncheaper = "{name.format("small")}"\n')
-            researched(tmp_path, model=name.format("big"), model_file=profiles, economy=economy)
+            researched(tmp_path, model=name.format("big"), model_file=profiles, cheap_model=economy)
             assert {served.model for served in server.log} == asked
 
 
@@ -367,7 +367,7 @@ def whether_anything_is_left_out(tmp_path):
 def what_is_never_left_out(tmp_path):
     kept = []
     for protected in ((), ("towers3.md",)):
-        result, _ = read_in_part(tmp_path, window={"allow_dropping": True}, protected=protected)
+        result, _ = read_in_part(tmp_path, window={"allow_dropping": True}, protected_sources=protected)
         (source,) = [s for s in result.sources if s.url.endswith("towers3.md")]
         kept.append(result.fidelity.phases["analysis"].content_fidelity[source.id].current_tokens)
     assert kept[1] > 0

@@ -127,7 +127,7 @@ TABLE: dict[str, list[Row]] = {
             value='"kept/cheaper.toml"',
             named=keys("OPENAI"),
             folder=REFUSED,
-            more={"economy": True, "model": "ollama:m@{url}"},
+            more={"cheap_model": True, "model": "ollama:m@{url}"},
         ),
     ],
     "record_models": of_paths(),
@@ -491,7 +491,7 @@ def test_a_run_of_a_database_that_a_folder_brings_is_not_woken_to_reach_out(
 
     with KeyListener(status=503) as busy:
         foreign_run(busy, model=f"openai:m@{busy.url}/v1", corpus="kept/docs")
-        (folder / "deep-research.toml").write_text('[research]\ndata_dir = "kept/data"\nwakes = true\n')
+        (folder / "deep-research.toml").write_text('[research]\ndata_dir = "kept/data"\nauto_resume = true\n')
         with DeepResearch(clock=later) as engine:
             assert engine.waiting()
             assert engine.wake() == []

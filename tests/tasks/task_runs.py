@@ -128,7 +128,7 @@ def engine(model: Any = None, **more: Any) -> DeepResearch:
         "gathering": "agents",
         "store": "memory",
         "max_iterations": 1,
-        "critique": False,
+        "revise_with_critic": False,
         "reflection": "never",
         "gate_retries": 0,
         "max_sub_queries": 2,

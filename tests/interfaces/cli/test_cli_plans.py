@@ -133,7 +133,9 @@ def test_json_of_another_form_is_no_sentence_and_the_run_stays_parked(
 
 
 def test_a_run_at_a_cap_says_with_which_answer_it_goes_on(cli: Callable[..., Done]) -> None:
-    last = cli("run", QUESTION, "--max-searches", "1", "--set", "on_cap=ask").err.splitlines()[-1]
+    last = cli("run", QUESTION, "--max-searches", "1", "--set", "on_budget_exhausted=ask").err.splitlines()[
+        -1
+    ]
     command = last.rpartition("deep-research answer ")[2]
     run_id, value = command[:20], command.partition("'")[2].partition("'")[0]
     assert json.loads(value)["max_searches"] > 1

@@ -166,7 +166,7 @@ def test_a_run_says_where_requests_go_where_that_may_surprise(
         if file:
             (tmp_path / "deep-research.toml").write_text(f"[research]\n{file}\n")
         given = [filled(each) for each in arguments]
-        done = plain("run", QUESTION, "--sample", *given, "--set", "critique=false")
+        done = plain("run", QUESTION, "--sample", *given, "--set", "revise_with_critic=false")
         assert said(done) == [filled(each) for each in wanted]
         assert "Run deepres-" in done.err
         for quiet in ("--quiet", "--json"):
