@@ -165,3 +165,16 @@ def test_a_prompt_fits_its_room_and_uses_it(check, seed):
 @settings(max_examples=2_000, **LENIENT)
 def test_two_thousand_prompts_fit_their_rooms(check, seed):
     check(Random(seed))
+
+
+def test_of_more_findings_than_there_is_room_to_name_those_that_matter_most_are_given():
+    chance = Random(1)
+    findings = tuple(finding(n, prose(chance, 1), relevance=n / 1_000) for n in range(1_000))
+    material = findings_given(
+        handed(SynthesizerInput, chance, max_iterations=1, findings=findings), room_of(chance, 12_000, 12_000)
+    )
+    given_ids = {each.id for each in material.findings}
+    assert 20 < len(given_ids) < 1_000
+    assert findings[-1].id in given_ids
+    assert findings[0].id not in given_ids
+    assert len(material.items) == 1_000

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from deep_research.budget.allocation import ItemClass
 from deep_research.budget.content_budget import Content
 from deep_research.phases.evidence_lines import about_finding, levels, source_names
 from deep_research.phases.evidence_rounds import (
@@ -37,6 +38,7 @@ from deep_research.state import Finding, SentItem
 OF_BESIDE = 0.06  # of the room, for each of the things that stand beside the findings
 OF_SOURCES = 0.15  # of the room, for the lines that tell of the sources
 NAME_TOKENS = 12  # of a finding's name, where it stands and in the list of how sure they are, at most
+MAX_LABEL_SHARE = 0.5  # of the room for findings, for their names and sources: the rest is for what they say
 
 MATERIAL = """\
 You are given the question and what was found: the sources (S1, S2 …), with who says it, when, how good they are, and \
@@ -122,25 +124,47 @@ def writer_material(handoff: SynthesizerInput, room: Room) -> WriterMaterial:
     sources = {s.id: s for s in handoff.sources}
     most = int(room.tokens * OF_SOURCES)
     lines = min(most, sum(map(around.count, names.lines_of(handoff.findings))))
-    about = [around.count(about_finding(f, names, sources)) + NAME_TOKENS for f in handoff.findings]
-    left = max(0, room.tokens - around.size - lines - int(room.tokens * OF_BESIDE) - sum(about))
-    contents = [
+    left = max(0, room.tokens - around.size - lines - int(room.tokens * OF_BESIDE))
+    labels = {f.id: around.count(about_finding(f, names, sources)) + NAME_TOKENS for f in handoff.findings}
+    every = [
         Content(f.id, (one_line(f.content),), *handoff.weights.finding(f, sources)) for f in handoff.findings
     ]
+    contents = _within(every, labels, int(left * MAX_LABEL_SHARE))
+    left -= sum(labels[each.id] for each in contents)
     findings = Message(room)
     fitted = findings.fitted(contents, left, handoff.original_query, "the findings")
-    fitting = tuple(f for f in in_order(handoff) if fitted.texts[f.id])
+    dropped = tuple(
+        SentItem(id=each.id, original_tokens=around.count(each.forms[0]), current_tokens=0)
+        for each in every
+        if each.id not in fitted.texts
+    )
+    fitting = tuple(f for f in in_order(handoff) if fitted.texts.get(f.id))
     material = WriterMaterial(
         fitting,
         Aliases("F", [f.id for f in fitting]),
-        fitted.texts,
+        {**dict.fromkeys((item.id for item in dropped), ""), **fitted.texts},
         room,
-        items=fitted.items,
+        items=(*fitted.items, *dropped),
         available=findings.available,
         for_sources=most,
         for_passages=max(0, left - fitted.tokens),
     )
     return material._with_findings(fitting, handoff)
+
+
+def _within(contents: Sequence[Content], labels: Mapping[str, int], tokens: int) -> list[Content]:
+    """Those that matter most, in their order, whose labels fit into so many tokens."""
+    if sum(labels.values()) <= tokens:
+        return list(contents)
+    best: set[str] = set()
+    for each in sorted(
+        contents, key=lambda content: (content.klass is not ItemClass.PROTECTED, -content.priority)
+    ):
+        tokens -= labels[each.id]
+        if tokens < 0:
+            break
+        best.add(each.id)
+    return [each for each in contents if each.id in best]
 
 
 def with_material(handoff: SynthesizerInput, material: WriterMaterial, task: str = "") -> Message:
