@@ -223,6 +223,7 @@ def _act(parent: WarmParent, schedule: Schedule, played: Played) -> None:
         if not _lives(pids[actor]):
             continue
         if number == signal.SIGKILL:
+            os.kill(pids[actor], signal.SIGSTOP)  # it begins no unit between the note and its death
             played.witness.note(STOPPED, str(pids[actor]))
         os.kill(pids[actor], number)
         played.reached[signal.Signals(number).name] += 1
