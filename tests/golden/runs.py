@@ -165,7 +165,7 @@ def _cases() -> Iterator[tuple[str, str, dict[str, Any]]]:
         "judge-off": {"judge": "off"},
         "judge-doubtful": {"judge": "doubtful"},
         "critique": {"revise_with_critic": True},
-        "cheap_model": {"cheap_model": True},
+        "economy": {"cheap_model": True},
         "triage": {"reading": {"triage": True}},
         "reflection": {"reflection": "always"},
         "cheap": {"budget": {"max_usd": 0.004}},
