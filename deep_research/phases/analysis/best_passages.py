@@ -241,10 +241,10 @@ def _part_result(
 ) -> _Told:
     view = View(inquiry, pool)
     scores = ranker.scores(view)
-    passages_ = choose(view, scores, SIGNAL_WORDS)
-    sure = ranker.probability(view, scores, passages_)
+    selection = choose(view, scores, SIGNAL_WORDS)
+    sure = ranker.probability(view, scores, selection)
     best = passages(view, scores, words) if sure else []
-    every = [view.candidates[i] for i in passages_]
+    every = [view.candidates[i] for i in selection]
     # As far as that shows in its form: something of the kind that the question expects.
     fitting = [
         c
@@ -274,8 +274,8 @@ def steering_passages(
         return [], ()
     pool = Pool([_read(source) for source in sources])
     by_steer = {steer: _steered(steer, question, pool, ranker or default_ranker()) for steer in steering}
-    passages_ = _distinct(each for matches in by_steer.values() for each in matches[:1])
-    return passages_, tuple(steer for steer, matches in by_steer.items() if not matches)
+    best = _distinct(each for matches in by_steer.values() for each in matches[:1])
+    return best, tuple(steer for steer, matches in by_steer.items() if not matches)
 
 
 def _steered(steer: str, question: ParsedQuestion, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:

@@ -44,13 +44,13 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
     question = " ".join(handoff.original_query.split())
     inquiry = parse_question(question)
     planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
-    question_parts_ = question_parts(question)
-    parts = [PlannedPart(text=part.text, expects=part.expects) for part in question_parts_]
+    own_parts = question_parts(question)
+    parts = [PlannedPart(text=part.text, expects=part.expects) for part in own_parts]
     if inquiry.subject:
         sides = (f"{inquiry.subject} {side}" for side in inquiry.forms.sides)
         planned += [PlannedQuery(query=query, rationale=SIDE, priority=2) for query in sides]
     else:
-        numbers = {part.id: number for number, part in enumerate(question_parts_, 1)}
+        numbers = {part.id: number for number, part in enumerate(own_parts, 1)}
         for part in inquiry.parts if len(inquiry.parts) > 1 else ():
             number = numbers.get(part_id(part.query))
             planned.append(PlannedQuery(query=part.query, rationale=PART, priority=2, part=number))

@@ -89,8 +89,8 @@ class _Asked(Message):
 
 
 def _cites(claim: FailedClaim, names: Aliases) -> str:
-    names_ = [names.names[i] for i in claim.finding_ids if i in names.names]
-    return f" (cites {', '.join(names_)})" if names_ else " (cites nothing)"
+    labels = [names.names[i] for i in claim.finding_ids if i in names.names]
+    return f" (cites {', '.join(labels)})" if labels else " (cites nothing)"
 
 
 def _with_quotes(name: str, finding: Finding) -> str:

@@ -259,9 +259,9 @@ class TaskScheduler:
 
     async def _review(self, stands: TaskState) -> None:
         finding = stands.finding or TaskFinding()
-        review_ = nothing_found(stands, finding) or await self._judged(stands, finding)
+        outcome = nothing_found(stands, finding) or await self._judged(stands, finding)
         await self.journal.record(
-            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=review_)
+            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=outcome)
         )
 
     async def _judged(self, stands: TaskState, finding: TaskFinding) -> TaskReview:
@@ -288,13 +288,13 @@ class TaskScheduler:
             sources=sources,
         )
         try:
-            review_ = await review(review_input, models.model(ModelRole.REVIEWER, PHASE))
+            outcome = await review(review_input, models.model(ModelRole.REVIEWER, PHASE))
         except WorkError as error:
             return TaskReview(approved=True, critique=ruled.critique, by=BY_NOBODY, unchecked=error.problem)
-        question = review_.follow_up_question
+        question = outcome.follow_up_question
         if question is not None:
             question = askable(question, state.query, state.options.system_prompt) or None
-        return review_.model_copy(update={"follow_up_question": question})
+        return outcome.model_copy(update={"follow_up_question": question})
 
     async def _ask_hook(self, ids: Sequence[str]) -> None:
         """The owner's word on each finding of the round, in the order of the plan. It takes the place of the verdict."""
@@ -358,22 +358,22 @@ def completion_events(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     """The end of a task: its sub-query is searched, or could not be, and each shortfall is told."""
     outcome, review = stands.outcome, stands.review
     of = f"“{_short(stands.task.question)}”"
-    sentences_ = []
+    shortfalls = []
     if review is not None and not review.approved:
         many = stands.task.attempt + 1
         tries = "once" if many == 1 else f"{many} times"
-        sentences_.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
+        shortfalls.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
     if review is not None and review.unchecked:
-        sentences_.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
+        shortfalls.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
     if outcome.stopped:
         how = "was searched without its agent" if outcome.by_search else "ended early"
-        sentences_.append(f"The task {of} {how}: {_short(outcome.stopped)}")
+        shortfalls.append(f"The task {of} {how}: {_short(outcome.stopped)}")
     if stands.refusals:
         often = "once" if stands.refusals == 1 else f"{stands.refusals} times"
-        sentences_.append(f"The task {of} was refused {often} what could have told others what it was shown")
+        shortfalls.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if outcome.owner_question:
-        sentences_.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
-    full_sentences = [text if text[-1:] in ".!?…" else f"{text}." for text in sentences_]
+        shortfalls.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
+    full_sentences = [text if text[-1:] in ".!?…" else f"{text}." for text in shortfalls]
     notices: list[Event] = [NoticeAdded(notice=Notice(name=TASK, message=text)) for text in full_sentences]
     if not stands.source_ids and outcome.error:
         failed = SubQueryFailed(
