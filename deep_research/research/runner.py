@@ -419,8 +419,8 @@ class Runner:
             row, lane = claim.row, claim.lane
         try:
             state = await asyncio.to_thread(self._folded, row)
-        except DeepResearchError:
-            await asyncio.to_thread(store.release, lane)
+        except BaseException:  # also a cancellation: nobody works on the run, and it must not look busy
+            await asyncio.shield(asyncio.to_thread(self._release, lane))
             raise
         # The row says it to the last word of its owner, the log to the end of a phase.
         elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))

@@ -111,6 +111,33 @@ def test_a_run_interrupted_at_any_moment_can_be_resumed(make_store: MakeStore) -
     asyncio.run(rounds())
 
 
+def test_a_run_whose_resumption_is_cancelled_while_its_log_is_read_belongs_to_nobody(
+    make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
+        store = make_store()
+        async with engine_on(store, hooks=parking_hooks("before_phase")) as engine:
+            run_id = (await engine.arun("Who?")).research_id
+            reading, go_on, read = threading.Event(), threading.Event(), store.read
+
+            def slow_read(*given: Any, **options: Any) -> Any:
+                if store.run(run_id).owner is not None:
+                    reading.set()
+                    assert go_on.wait(BOUND)
+                return read(*given, **options)
+
+            monkeypatch.setattr(store, "read", slow_read)
+            task = asyncio.ensure_future(engine.aresume(run_id))
+            assert await asyncio.to_thread(reading.wait, BOUND)
+            task.cancel()
+            go_on.set()
+            await asyncio.wait({task})
+            assert task.cancelled()
+            assert store.run(run_id).owner is None
+
+    asyncio.run(check())
+
+
 def test_a_stop_that_comes_before_the_run_begins_is_heard(make_store: MakeStore) -> None:
     async def check() -> None:
         store = make_store()
