@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from deep_research.addresses import is_loopback
 from deep_research.budget.metered import ModelRoles
-from deep_research.budget.window import Reasoning
+from deep_research.budget.tokens import Reasoning
 from deep_research.errors import ConfigurationError, UnknownNameError
 from deep_research.models.base import ModelProvider
 from deep_research.models.model_pool import ModelPool, Named

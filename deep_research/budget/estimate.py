@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from deep_research.budget.window import answer_cap
+from deep_research.budget.tokens import answer_cap
 from deep_research.models.base import TokenUsage
 from deep_research.models.profiles import Price, Profile
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Record, Spent

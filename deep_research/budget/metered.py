@@ -13,12 +13,10 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from deep_research.budget.estimate import report_cost
-from deep_research.budget.phase_allocation import Allowance
 from deep_research.budget.shared_budget import BudgetScope, SharedBudget
 from deep_research.budget.spend import Spend
-from deep_research.budget.spend_ledger import unpriced
-from deep_research.budget.tokens import Counter
-from deep_research.budget.window import Reasoning, Window
+from deep_research.budget.spend_ledger import Allowance, unpriced
+from deep_research.budget.tokens import Counter, Reasoning, Window
 from deep_research.calls import TEXT_UNIT_CHARS, contained, off_loop
 from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
 from deep_research.logs import describe_error, get_log, masked

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from deep_research.budget.phase_allocation import Allowance
 from deep_research.budget.shared_budget import BudgetScope, Ticket, desk
-from deep_research.budget.spend_ledger import Ledger
+from deep_research.budget.spend_ledger import Allowance, Ledger
 from deep_research.errors import BudgetError
 from deep_research.limits import LOOK_AGAIN_SECONDS
 from deep_research.state import DeepResearchState, Reservation

@@ -15,8 +15,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules, Count, Fitted, fit
-from deep_research.budget.tokens import Counter
-from deep_research.budget.window import answer_cap
+from deep_research.budget.tokens import Counter, answer_cap
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import MEMORY_LABEL, ModelCall

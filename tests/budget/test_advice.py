@@ -5,8 +5,8 @@ import re
 import pytest
 from spending import sent
 
+from deep_research.budget.accounting import LARGE_ARCHIVE, advice
 from deep_research.budget.fidelity import RunFidelity
-from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.failures import from_status
 from deep_research.setting_fields import fields_by_path

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spending import request, state
 
 from deep_research.budget.estimate import INPUT, report_cost, report_output
-from deep_research.budget.phase_allocation import Allowance, Share, reserve, share
+from deep_research.budget.spend_ledger import Allowance, Share, reserve, share
 from deep_research.models.profiles import Price, Profile
 from deep_research.state import AgentDecision, DeepResearchPhase, Gap, Parking, Spent, TokenUsage, Usage
 from deep_research.state import events as ev

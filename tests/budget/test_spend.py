@@ -11,8 +11,7 @@ from spending import paid, refused, request, run_on, state, waiting
 
 from deep_research import SharedBudget
 from deep_research.budget.metered import ModelRoles
-from deep_research.budget.phase_allocation import Allowance, Share
-from deep_research.budget.spend_ledger import Ledger
+from deep_research.budget.spend_ledger import Allowance, Ledger, Share
 from deep_research.errors import BudgetError, ConfigurationError, DeepResearchError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.budget.window import Reasoning, Window
+from deep_research.budget.tokens import Reasoning, Window
 from deep_research.models.base import Effort, Message, ModelCall
 from deep_research.models.profiles import Profile
 from deep_research.setting_fields import bounds, value_at

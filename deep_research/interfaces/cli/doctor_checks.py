@@ -266,7 +266,7 @@ def tokens(settings: Settings) -> Iterator[Check]:
 def archive(settings: Settings) -> Iterator[Check]:
     """One line for the archive of what is left out, and what is wrong with it."""
     from deep_research.assembly import archive_folder, make_archive
-    from deep_research.budget.recommendations import LARGE_ARCHIVE
+    from deep_research.budget.accounting import LARGE_ARCHIVE
 
     folder, name = archive_folder(settings), "archive"
     entries = make_archive(settings).list()
