@@ -214,12 +214,14 @@ class Append:
     on_settled: Callable[[DeepResearchError | None], None]
 
     def closed(self, left: Sequence[Command]) -> Append:
-        """The unit that a store writes in its place where it completes the run. ``left`` are the run's commands that are
-        not ``consumed``, read in the transaction that writes it: each is named in the log, and then removed. The
-        callback is called once, from the store's thread."""
-        if not left or self.closing is None:
+        """The unit that a store writes in its place where it completes the run. ``left`` are the run's commands, read in
+        the transaction that writes it: each that was not ``consumed`` is named in the log, and consumed. The callback is
+        called once, from the store's thread."""
+        unread = [command for command in left if command.id not in self.consumed]
+        if not unread:
             return self
-        return replace(self, events=self.closing(left))
+        consumed = (*self.consumed, *(command.id for command in unread))
+        return replace(self, events=self.closing(unread) if self.closing else self.events, consumed=consumed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,7 @@ class MemoryStore(Store):
             lane.closed = True
             return refused(lane, why or "it was deleted")
         if append.projection.status is RunStatus.COMPLETED:
-            left = [c for c in self._commands.values() if c.run_id == lane.run_id]
-            append = append.closed([c for c in left if c.id not in append.consumed])
-            self._commands = {c.id: c for c in self._commands.values() if c.run_id != lane.run_id}
+            append = append.closed([c for c in self._commands.values() if c.run_id == lane.run_id])
         self._runs.setdefault(lane.run_id, run)
         for content in append.contents:
             self._contents.setdefault(content.hash, content.body)

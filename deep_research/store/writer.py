@@ -439,14 +439,11 @@ class Writer:
 
 
 def _closed(db: sqlite3.Connection, append: Append) -> Append:
-    """The unit that completes a run, with the commands that nobody acted on named in it and removed."""
-    run_id = append.lane.run_id
+    """The unit that completes a run, which names and consumes the commands that nobody acted on."""
     rows = db.execute(
-        "SELECT id, run_id, kind, payload FROM commands WHERE run_id = ? ORDER BY id", (run_id,)
+        "SELECT id, run_id, kind, payload FROM commands WHERE run_id = ? ORDER BY id", (append.lane.run_id,)
     )
-    left = [command for command in (Command(*row) for row in rows) if command.id not in append.consumed]
-    db.execute("DELETE FROM commands WHERE run_id = ?", (run_id,))
-    return append.closed(left)
+    return append.closed([Command(*row) for row in rows])
 
 
 def connect(path: Path, timeout: float = LOCK_TIMEOUT_SECONDS) -> sqlite3.Connection:
