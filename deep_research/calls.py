@@ -133,7 +133,7 @@ def _in_thread(
         loop.call_soon_threadsafe(began)
     try:
         return function(*args)
-    except StopIteration as error:  # a future cannot hold it: whoever awaits would wait for ever
+    except StopIteration as error:  # a future cannot hold it: the caller would wait for ever
         raise _contained(error) from error
     except Exception:
         raise

@@ -1,9 +1,9 @@
 """Care around a fork, which copies memory but neither threads nor file locks.
 
 SQLite keeps its file locks per process and remembers them in memory: a child's connections would believe in locks that
-it does not hold, and the parent, closing, would remove the write-ahead log under them. So whoever holds connections lets
-go of them before the fork and opens them again when they are next needed, on both sides. And what other threads held in
-the parent nobody will ever give back in the child.
+it does not hold, and the parent, closing, would remove the write-ahead log under them. So every holder of connections
+lets go of them before the fork and opens them again when they are next needed, on both sides. And what other threads
+held in the parent nobody will ever give back in the child.
 """
 
 from __future__ import annotations

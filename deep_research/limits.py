@@ -96,7 +96,7 @@ class Gate:
             self._admit()
 
     def renew(self) -> None:
-        """In a child process nobody is inside, whoever held the lock."""
+        """In a child process the lock is free, even if a thread of the parent held it."""
         self._lock = threading.Lock()
         self._inside, self._waiting, self._line = set(), deque(), deque()
 

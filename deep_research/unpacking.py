@@ -1,4 +1,4 @@
-"""Bodies of answers as they come: unpacked piece by piece and counted, so that whoever reads can stop before a bomb has
+"""Bodies of answers as they come: unpacked piece by piece and counted, so that a reader can stop before a bomb has
 gone off. For pages and for services alike: no HTTP stack's own unpacking knows a bound."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _GZIP = b"\x1f"  # what each member of a gzip file begins with
 
 class BodyError(Exception):
     """The body of an answer cannot be used. The text says why and quotes nothing. ``status`` and ``headers`` are those
-    of the answer, where whoever read it knew them."""
+    of the answer, where its reader knew them."""
 
     status = 0
     headers: Mapping[str, str] = {}

@@ -168,7 +168,7 @@ class Parts:
         return corpus.prepare(max_age=CORPUS_AGE_SECONDS).skipped if corpus is not None else ()
 
     def supervisor(self, **parts: Any) -> SupervisorOrchestrator:
-        """One that walks a run of this set-up. Raises `ConfigurationError` where whoever makes it does not."""
+        """One that walks a run of this set-up. Raises `ConfigurationError` if the class makes something else."""
         try:
             orchestrator = self.make_supervisor(
                 self.phases,
@@ -209,7 +209,7 @@ class Parts:
             try:
                 with contained():
                     await close()
-            except Exception as error:  # of someone's own: a connection is no reason to lose a run
+            except Exception as error:  # from a provider of the user: a connection is no reason to lose a run
                 log.warning("connection_not_closed", error=describe_error(error))
 
 

@@ -44,7 +44,7 @@ class EngineVariants:
     """The parts of an engine: its ``own``, and those for runs that are set up otherwise, which are made when they are
     first needed, share the store and the processes of its own, and are let go of with it. Thread-safe.
 
-    A part of the set-up counts as *named* by whoever made the engine where an object or a name was handed over for it, or
+    A part of the set-up counts as *named* by the engine's maker where an object or a name was handed over for it, or
     where one of its settings came from anywhere but the defaults: an argument, a variable, a file, a preset. What is not
     named is taken from the run. Objects are never taken from a run: no name makes them.
     """

@@ -89,7 +89,7 @@ def ready(roles: ModelRoles, *, local_only: bool) -> None:
 
 
 def _is_here(given: Named, provider: ModelProvider) -> bool:
-    """Whether asking it stays on this machine, as far as it shows. Whoever hands over a provider of his own knows where
+    """Whether asking it stays on this machine, as far as it shows. A user who passes a provider knows where
     it asks."""
     if provider.base_url:
         return is_loopback(provider.base_url)

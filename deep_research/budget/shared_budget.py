@@ -124,7 +124,7 @@ class _Desk:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a child process nobody is inside, whoever held the lock."""
+        """In a child process the lock is free, even if a thread of the parent held it."""
         self.lock = threading.RLock()
 
 
@@ -301,7 +301,7 @@ class BudgetScope:
     # Requests to models; the lock is held
 
     def refusal(self, wanted: Reservation) -> BudgetError | None:
-        """Why a request does not fit, whoever waits."""
+        """Why a request does not fit, apart from requests that wait."""
         refusals = (budget._ledger.refusal(wanted) for budget in self._budgets)
         return next((refusal for refusal in refusals if refusal is not None), None)
 

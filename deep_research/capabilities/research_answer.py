@@ -54,7 +54,7 @@ def _with_place(claim: Claim, text: str) -> str:
 
 def _summary(result: ResearchResult, points: list[str]) -> str:
     """The answer of the report without its references, which count what this message does not have. An answer of which
-    part is not borne out is passed over for the key points."""
+    part is unsupported is passed over for the key points."""
     answer = result.answer or ""
     if not answer or UNSUPPORTED in answer or PARTLY in answer:
         return " ".join(points)

@@ -27,7 +27,7 @@ class ActiveRun(Protocol):
 
 class RunAccess(Protocol):
     """The runs of an ``engine`` that a client reaches, and what it may do with them. ``user`` is whose runs are listed;
-    None: all. Whoever calls the engine with the id of a run asks for its `summary` first."""
+    None: all. Callers that pass the id of a run to the engine ask for its `summary` first."""
 
     @property
     def engine(self) -> DeepResearch: ...

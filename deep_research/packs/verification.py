@@ -1,6 +1,6 @@
 """Verification of a run: repeats hashes, spans, the fold of the log and verdicts, offline.
 
-It shows damage, not who made the pack: whoever changes a run and packs it anew has a pack that verifies.
+It shows damage, not who made the pack: a run that is changed and packed again gives a pack that verifies.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def add_searches(guidance: Sequence[Guidance], state: DeepResearchState) -> list
 
 
 def unfollowed(steering: Iterable[str]) -> list[NoticeAdded]:
-    """Notices of steers that could not be followed; of each once, whoever meets it."""
+    """Notices of steers that could not be followed; each once."""
     return [NoticeAdded(notice=guidance_notice(NOT_FOLLOWED, steer)) for steer in steering]
 
 

@@ -186,7 +186,7 @@ def _copied(one: Source, other: Source, snippets: Mapping[str, frozenset[str]]) 
 def preferred(
     sides: Sequence[ContradictionSide], stances: Sequence[int], sources: Mapping[str, Source]
 ) -> tuple[int | None, str]:
-    """The place of the first side of what is better borne out, and why; (None, "") where nothing decides. ``stances``
+    """The place of the first side that is better supported, and why; (None, "") where nothing decides. ``stances``
     says for each side what it says: those with one number say the same.
 
     A newer version of the same document decides, then a primary source, more independent voices, a source of higher

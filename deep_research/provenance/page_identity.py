@@ -1,7 +1,7 @@
 """One page, one name: the address by which a page is known, however it was found, or the DOI or arXiv id of its work.
 Pure.
 
-`canonical_url` names a page; it is no promise that the name can be fetched. Whoever fetches takes the address that was
+`canonical_url` names a page; it is no promise that the name can be fetched. To fetch it, take the address that was
 found. What becomes one:
 
 - http and https: a site that serves different things over them is broken; the name says https.

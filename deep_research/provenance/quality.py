@@ -5,9 +5,9 @@ together, whatever their signs, weigh less than `MIN_SIGNALS`, there is nothing 
 work that was retracted is low, whatever else speaks for it; so is a page that gave no text. A document of the user's
 own is high, and what a provider vouches for is what it says. A list of the user's overrides all of this.
 
-A source is primary that is the thing itself, or of whoever made it, and not somebody's account of it. What counts is what
-a page cannot say of itself: where it stands, under whose name a host of code or a registry has it, and who wrote it by a
-catalogue. A file of the user's own may be a standard, by the number that it bears.
+A source is primary that is the thing itself, or comes from its maker, and is no account of it by others. What counts is
+what a page cannot say of itself: where it stands, under whose name a host of code or a registry has it, and who wrote
+it by a catalogue. A file of the user's own may be a standard, by the number that it bears.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MANY, _SOME = 10.0, 1.0  # citations a year
 _YOUNG = 1.0  # years, at the least: the first citations come late
 
 FILE = Path(__file__).with_name("makers.toml")
-MADE = "of whoever made it"
+MADE = "from its maker"
 STANDARD = "the standard itself"
 MIN_NAME_CHARS = 3  # letters of a name that a site can have
 INITIALS = 4  # of a name, for which a site is called: with fewer many are called the same
@@ -298,10 +298,11 @@ def _makers() -> _Makers:
 
 
 def primary(address: str, question: str = "", *, title: str = "", authors: Sequence[str] = ()) -> str:
-    """Why a source is primary, in a few words: a standard, a law or a data set by whoever issues it; or of whoever made
-    what the ``question`` asks about, by the name of its site, of the owner of a repository, or of a package in a
-    registry, or by the ``authors`` that a catalogue gives; of a file the standard that its name or ``title`` begins with;
-    "" for what is not. ``primary("https://docs.python.org/3/", "How fast is Python 3.14?")`` is "of whoever made it"."""
+    """Why a source is primary, in a few words: a standard, a law or a data set from its issuer; or a page from the
+    maker of what the ``question`` asks about, by the name of its site, of the owner of a repository, or of a package in
+    a registry, or by the ``authors`` that a catalogue gives; of a file the standard that its name or ``title`` begins
+    with; "" for what is not. ``primary("https://docs.python.org/3/", "How fast is Python 3.14?")`` is "from its maker".
+    """
     known = class_of(address)
     if known is not None and known[0].primary:
         return known[0].name
@@ -353,8 +354,8 @@ def _joined_key(name: str) -> str:
 def _is_standard(address: str, title: str, question: str) -> bool:
     """Whether a file bears the number of a standard that is asked about, at the beginning of its name or title."""
     asked = {number for _, number in _numbers(question)}
-    borne = (*_numbers(PurePosixPath(address).stem), *_numbers(title))
-    return any(start == 0 and number in asked for start, number in borne)
+    own = (*_numbers(PurePosixPath(address).stem), *_numbers(title))
+    return any(start == 0 and number in asked for start, number in own)
 
 
 def _numbers(text: str) -> Iterator[tuple[int, tuple[str, str]]]:

@@ -1,4 +1,4 @@
-"""Lines that code adds to a report about the research itself, each borne out by the log. Pure."""
+"""Lines that code adds to a report about the research itself, each supported by the log. Pure."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def better_borne_out(conflict: Contradiction, said: Callable[[str], str] = str) 
     if conflict.preferred is None:
         return ""
     told = conflict.sides[conflict.preferred].wording
-    return f"better borne out is {said(told)}: {said(conflict.because)}."
+    return f"better supported is {said(told)}: {said(conflict.because)}."
 
 
 def subject_of(conflict: Contradiction) -> str:

@@ -19,7 +19,7 @@ def is_borne_out(text: str, cited: Sequence[Source], every: Sequence[Source], re
     """Whether a statement says of sources what is known of them, and nothing else: of one that is named as a work (a
     manual, a page) its title, author, publisher, date, site or manual; of several, named as sources, what these are
     called together. ``cited`` are those it may speak of, ``every`` those of the report. "The manual was published in
-    March 2024" is borne out by the date of a source, "it doubled in March 2024" is not."""
+    March 2024" is supported by the date of a source, "it doubled in March 2024" is not."""
     marks = reads.vocabulary.marks
     words = _WORD.findall(text.casefold())
     if not marks.saying.isdisjoint(words) or any(mark.denies for mark in reads.read(text).marks):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class UserRun:
-    """A run of a user that a worker goes on with, whoever watches it."""
+    """A run of a user that a worker goes on with, watched or not."""
 
     def __init__(self, service: Service, user: User, research_id: str) -> None:
         self._service = service

@@ -74,8 +74,8 @@ _Deleter = Annotated[User, Depends(user_with(Right.DELETE))]
 
 
 def _owner(user: User, name: str | None) -> str | None:
-    """Whose session is meant: one's own, or that of the user who is named. Raises `RunNotFoundError` for one that is not
-    for the user to see."""
+    """Whose session is meant: the caller's, or that of the user whom the request names. Raises `RunNotFoundError` for
+    one that is not for the user to see."""
     if name is None or name == user.name:
         return user.name
     if not user.sees(name):

@@ -78,8 +78,8 @@ class FolderFile:
             raise self._refusal(name, text, "a path outside of its folder", source)
 
     def _check_model_file(self, text: str) -> None:
-        """A profile names the model that is asked in place of another. A file that cannot be read is left to whoever
-        reads it."""
+        """A profile names the model that is asked in place of another. A file that cannot be read is left to the code
+        that reads it."""
         import tomllib  # here, because importing the package must stay cheap
 
         path = self.folder / Path(text).expanduser()

@@ -172,7 +172,7 @@ class Draft(Record):
 
 class ClaimCounts(Record):
     """How many claims a report has, by verdict; how many of those that are supported tell ``of_run``, of the research
-    itself, and are borne out by its log; how many are ``marks``; how many were ``repairs`` and ``removals``; how
+    itself, and are supported by its log; how many are ``marks``; how many were ``repairs`` and ``removals``; how
     many the judge judged, which models that were (``judges``), and about how many it could not be asked (``unasked``)."""
 
     supported: int = 0

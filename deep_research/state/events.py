@@ -3,7 +3,7 @@
 An event carries everything the state needs from it. The journal stamps ``seq`` (1, 2, 3 … without a gap) and ``at``
 when the event is handed in. ``version`` is the version of that event type's shape, nested records included.
 ``tests/data/events`` pins every shape. Before 0.1.0 a shape changes in place: `python tests/golden/pin_shapes.py` writes
-its file and `SHAPES` anew, and databases and packs of other shapes are refused. From 0.1.0 on whoever changes a shape
+its file and `SHAPES` anew, and databases and packs of other shapes are refused. From 0.1.0 on a change of a shape
 raises ``CURRENT`` and ``version``, adds the step from the version before to `UPCASTS`, and pins the new shape beside the
 old one; a reader upgrades older shapes and refuses newer ones.
 """

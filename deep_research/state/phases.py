@@ -87,7 +87,7 @@ class RunStatus(StrEnum):
 
 class ParkedKind(StrEnum):
     """What a parked run waits for: the answer to a question, of a hook or of ours; the word on its plan; a service that
-    could not be reached; a higher cap; whoever paused it; or the next process, after the one that stopped."""
+    could not be reached; a higher cap; the user who paused it; or the next process, after the one that stopped."""
 
     QUESTION = "question"
     PLAN = "plan"

@@ -449,5 +449,5 @@ class Limit(Notice):
 def _site(url: str) -> str:
     try:
         return urlsplit(url).hostname or url
-    except ValueError:  # whoever found it may have made it up
+    except ValueError:  # the provider may have invented it
         return url

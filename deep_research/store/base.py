@@ -347,7 +347,7 @@ class Store(ABC):
         Raises `RunNotFoundError`, and `RunStateError` for a run that is completed: nobody would ever read it."""
 
     def pending_commands(self, run_id: str) -> list[Command]:
-        """The commands that wait for whoever works on the run next, the oldest first; none where a store cannot tell."""
+        """The commands that wait for the next owner of the run, the oldest first; none where a store cannot tell."""
         return []
 
     def answered_runs(self) -> list[str]:

@@ -208,7 +208,7 @@ class RunJournal:
     def _settle(
         self, stamped: Sequence[Event], failure: DeepResearchError | None, future: asyncio.Future[None]
     ) -> None:
-        """The disk has it, or refused it. Whoever waits is told in every case."""
+        """The store has written it, or refused it; every waiter learns which."""
         self._last = max(self._last, stamped[-1].seq)  # more than was handed in, where commands were named
         try:
             if failure is None:

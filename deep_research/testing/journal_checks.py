@@ -327,7 +327,7 @@ async def a_cancelled_waiter_does_not_undo_what_it_handed_in(desk: Desk) -> None
     assert fold(desk.log()).snapshot() == desk.journal.state
 
 
-def whoever_is_cancelled_the_state_is_the_fold_of_the_log(bench: Bench) -> None:
+def after_any_cancellation_the_state_is_the_fold_of_the_log(bench: Bench) -> None:
     chance = random.Random(7)  # noqa: S311 - a test's dice
 
     async def rounds() -> None:

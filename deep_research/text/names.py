@@ -17,7 +17,7 @@ from deep_research.text.words import ASKING_WORDS, NO_CAPITALS, STOP_WORDS, WORD
 MAX_WORDS = 7  # of a name
 MAX_CHARS = 90
 MAX_NAMES = 4  # of a question
-KNOWN_NAME_WEIGHT = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
+KNOWN_NAME_WEIGHT = 0.2  # what a document of that name adds to the weight of a name, when names are ordered
 UNKNOWN_WORD_WEIGHT = 0.5  # how telling a word is of which no corpus knows
 OPENING_CHARS = 400  # characters of a text in which it says what it is called
 

@@ -1,4 +1,4 @@
-"""Findings that cannot all be right: what they say of one thing, with who says it and what is better borne out. Pure.
+"""Findings that cannot all be right: what they say of one thing, with who says it and what is better supported. Pure.
 
 Each finding speaks in its own words and, where these have other figures, in those of its quotes. What sentences of
 different sources say differently (`deep_research.verification.comparison`) is joined: all that tell of one thing are one

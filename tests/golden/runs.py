@@ -74,6 +74,9 @@ REWORDED = {
     "(reading.sections)": "(read_sections)",
     "the rest was done without a model": "what was left to do was done without a model",
     "could exceed the": "could pass the",
+    "from its maker": "of whoever made it",
+    "supported by the cited sources": "borne out by the cited sources",
+    "etter supported is": "etter borne out is",
 }
 
 # Sets, which have no order.

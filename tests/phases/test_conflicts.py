@@ -56,7 +56,7 @@ def test_all_sides_stand_in_one_table_with_what_is_better_borne_out():
         f"|  | The Mole station |  | 90 MW [{MORE.id}] |",
         f"|  | Mole, and its power station |  | 90 MW [{SAME.id}] |",
     ]
-    told = "better borne out is 90 MW: 2 independent sources against 1."
+    told = "better supported is 90 MW: 2 independent sources against 1."
     assert better.markdown == f"*Values in megawatts for Mole: {told}*"
 
 
@@ -67,7 +67,7 @@ QUESTIONS = ["What is known of Mole?", "How many MW of power has the station of 
 def test_a_keyless_report_tells_a_contradiction_once(question):
     report = draft(handoff(question))
     assert ("## Published figures" in report) + ("## Conflicting information" in report) == 1
-    assert report.casefold().count("better borne out is 90 mw") == 1
+    assert report.casefold().count("better supported is 90 mw") == 1
     for title, mark, told in zip(
         TITLES.values(), (LESS, MORE, SAME), ("84 MW", "90 MW", "90 MW"), strict=True
     ):
@@ -92,7 +92,7 @@ def test_a_model_is_told_the_sides_with_names_dates_and_preference():
         "F1, F2, F3: The sources give different values in megawatts for Mole: 84 MW against 90 MW. "
         "F1 says 84 MW (Power of Mole, 2020-03-01, voice 1); F2 says 90 MW (The Mole station, voice 2); "
         "F3 says 90 MW (Mole, and its power station, voice 3). "
-        "Better borne out is 90 MW: 2 independent sources against 1."
+        "Better supported is 90 MW: 2 independent sources against 1."
     )
     assert conflict_line(conflict, {}, {}) == ""
 

@@ -204,7 +204,7 @@ def test_a_work_of_whom_the_question_names_is_primary_by_a_catalogue(authors, wh
 
 def test_who_made_it_speaks_for_a_source():
     facts = SourceFacts(address="https://docs.python.org/3/", question="What is new in Python 3.14?")
-    assert "+2 of whoever made it: python.org" in judged(facts).signals
+    assert "+2 from its maker: python.org" in judged(facts).signals
 
 
 COUNTED = {  # the quality by code, its signals, what a model says: what counts

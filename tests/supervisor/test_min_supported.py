@@ -109,7 +109,7 @@ def test_the_share_that_is_asked_for_is_enough(research, least, status):
     assert result.status == status
     if result.report:
         assert result.report.count("[unsupported]") == 4  # three marks, explained once
-        told = "3 claims of the report are not borne out by the cited sources."
+        told = "3 claims of the report are not supported by the cited sources."
         assert told in [notice.message for notice in result.notices]
 
 
@@ -157,6 +157,6 @@ def test_the_gate_blocks_by_the_share_of_supported_claims(counts, least, blockin
     found = validate_synthesis(state)
     assert found.blocking == blocking
     marked = counts is not None and counts.marks
-    assert ("1 claim of the report is not borne out by the cited sources." in found.issues) is bool(marked)
+    assert ("1 claim of the report is not supported by the cited sources." in found.issues) is bool(marked)
     whole = validate_synthesis(state.model_copy(update={"report_metadata": None})).quality_score
     assert found.quality_score == pytest.approx(whole * (counts.share if counts else 1.0))

@@ -227,7 +227,7 @@ class SearchGatherer:
 
 
 def outgoing(query: str, system_prompt: str | None, question: str) -> str:
-    """The query as it goes out, whoever made it and whenever. Raises `SearchError` when nothing is left of it."""
+    """The query as it goes out. Raises `SearchError` when nothing is left of it."""
     secret = confidential(system_prompt or "", question)
     text = " ".join(secret.without(query, " ").split()) if secret.spans(query) else query
     if not text:

@@ -230,7 +230,7 @@ class SourceReader:
         for place, result, page in found:
             sources[place] = self._source(result, page, query, question, today)
             if pause is not None:
-                time.sleep(pause)  # whoever waits for the interpreter, the loop above all, goes first
+                time.sleep(pause)  # threads that wait for the interpreter, the loop above all, go first
         return sources
 
     def _source(

@@ -41,7 +41,7 @@ Write a research brief of two or three sentences: how the question is understood
 are looked into. Then name the parts of the question: each thing that it asks, in its own words, with the \
 kind of answer that would settle it. Most questions have one part, and a topic has one, itself; what would \
 be good to know besides is none. Then write the searches. Each one
-- stands by itself: it names people, places and things in full, for whoever searches has not read the \
+- stands by itself: it names people, places and things in full, for the searcher has not read the \
 question;
 - is specific enough that good sources would match its words;
 - covers ground that no other search covers. Two searches that would find the same pages are one search \

@@ -1,4 +1,4 @@
-"""Contradictions in a report: one table of who says what, and of each what is better borne out. Pure."""
+"""Contradictions in a report: one table of who says what, and of each which value is better supported. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIGURE = regex(r"\d+(?:[.,]\d+)*")
 def conflicts(
     contradictions: Iterable[Contradiction], findings: Iterable[Finding], sources: Iterable[Source]
 ) -> list[Block]:
-    """The section on what is told differently: a table, below it what is better borne out. One without sides, of an old
+    """The section on what is told differently: a table, below it what is better supported. One without sides, of an old
     log, is a line as it was then."""
     by_id = {f.id: f for f in findings}
     named = {s.id: s for s in sources}

@@ -77,7 +77,7 @@ def validate_synthesis(state: DeepResearchState) -> ValidationResult:
     doubts = []
     if counts is not None and counts.marks:
         claims = "claim of the report is" if counts.marks == 1 else "claims of the report are"
-        doubts.append(f"{counts.marks} {claims} not borne out by the cited sources.")
+        doubts.append(f"{counts.marks} {claims} not supported by the cited sources.")
     return judged(blocking, doubts, min(10.0, len(report) / 500) * (counts.share if counts else 1.0))
 
 

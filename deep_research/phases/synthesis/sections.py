@@ -2,7 +2,7 @@
 them, and one last pass over the whole.
 
 Each of these pieces is in the log once it is written, so that a run that stops between two of them asks for none again.
-The writer makes them within one call, and knows of no log; whoever has one says so with `keeping`.
+The writer makes them within one call, and knows of no log; a caller that has one passes `keeping`.
 """
 
 from __future__ import annotations

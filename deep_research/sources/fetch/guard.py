@@ -252,7 +252,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
 
 async def opened(address: str, port: int, tls: ssl.SSLContext | None, name: str) -> Streams:
-    """A connection to an address; over TLS whoever answers must show that it is ``name``. Raises `OSError`."""
+    """A connection to an address; over TLS the server must prove that it is ``name``. Raises `OSError`."""
     return await connection(tls, name, host=address, port=port)
 
 
@@ -303,7 +303,7 @@ class Guard:
             raise UnreachedError(f"the name is not known: {type(error).__name__}") from None
         if not addresses:
             raise UnreachedError("the name has no address")
-        # All of them: whoever mixes one of ours among public ones means us.
+        # All of them: a name that has one of ours among public ones means us.
         if not all(map(is_public, addresses)):
             raise InnerAddress("the name leads to an address that is not public")
         failure = UnreachedError("no address answered")

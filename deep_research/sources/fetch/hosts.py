@@ -77,7 +77,7 @@ class Hosts:
                     raise
 
     def renew(self) -> None:
-        """In a child process nobody is inside, whoever held the lock."""
+        """In a child process the lock is free, even if a thread of the parent held it."""
         self._lock = threading.Lock()
         for host in self._hosts.values():
             host.users = 0

@@ -87,7 +87,7 @@ class Robots:
         return rules.delay if rules else None
 
     def renew(self) -> None:
-        """In a child process nobody is asking, whoever held the lock."""
+        """In a child process no request is under way, even if one of the parent's was."""
         self._lock = threading.Lock()
         self._asking = {}
 

@@ -1,6 +1,6 @@
 """The connection to one server: opened when it is first asked for, once for each loop, and closed with it.
 
-A task of the loop opens the connection, holds it and closes it, whoever asks for it: what the client of the package
+A task of the loop opens the connection, holds it and closes it, for every caller: what the client of the package
 ``mcp`` opens has to be closed by the task that opened it.
 """
 
@@ -206,7 +206,7 @@ class _Session:
         closing.set()
         if not ready.done():
             ready.set_exception(self._error("the connection was closed"))
-        ready.exception()  # whoever asked may be gone
+        ready.exception()  # the caller may be gone
 
     def _client(
         self, server_state: ConnectionState, closing: asyncio.Event

@@ -117,7 +117,7 @@ def _digits(of: date) -> str:
 
 
 def _sites(filters: SearchFilters) -> tuple[list[str], dict[str, str | int]]:
-    """The domains as operators of the query and as parameters. More than the query has room for are left to whoever
+    """The domains as operators of the query and as parameters. More than the query has room for are left to the code that
     filters the results."""
     included_sites, excluded_sites = domains(filters.domains), domains(filters.not_domains)
     params: dict[str, str | int] = {}

@@ -1,4 +1,4 @@
-"""SearXNG: an instance of one's own that asks many engines of the web and shows nobody who asked."""
+"""SearXNG: your own instance asks many web engines and shows none of them who asked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SearXNG(HttpSearch):
     """Needs SEARXNG_URL or ``base_url``. The instance has to allow the format JSON. A key is only sent where a login is
     before it (``api_key``, as a bearer's).
 
-    Its filters of time are coarse, so days are left to whoever filters the results. Queries are cut at 500 characters.
+    Its filters of time are coarse, so days are left to the filter of the results. Queries are cut at 500 characters.
     A search is a request for each page that it takes, five at most.
     """
 

@@ -23,7 +23,7 @@ from deep_research.logs import redact
 from deep_research.models.clients_wire import record, text
 from deep_research.sources.search.base import Trouble, search_failure
 
-MAX_WAIT_SECONDS = 60.0  # seconds; whoever is asked to wait longer does better to ask another service
+MAX_WAIT_SECONDS = 60.0  # seconds; rather than wait longer, the engine asks another service
 MAX_QUOTA_SECONDS = 30 * 24 * 3600.0
 
 _PASSING = frozenset((408, 409, 425, 429))

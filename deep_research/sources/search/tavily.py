@@ -120,7 +120,7 @@ def _came_whole(responses: list[httpx.Response]) -> bool:
 
 
 async def _nothing(_: AsyncTavilyClient) -> None:
-    """The SDK leaves the client that it was given to whoever gave it."""
+    """The SDK does not close a client that it did not create."""
 
 
 def _after(latest: date) -> date:

@@ -1,6 +1,6 @@
 """Base of web search services: one client a loop, a deadline, bounds, and one meaning for every failure.
 
-Nothing is repeated here: whoever asked decides that.
+Nothing is repeated here: the caller decides that.
 """
 
 from __future__ import annotations
