@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deep_research.memory.base import Memory, MemoryCursor
-    from deep_research.memory.entry import MemoryEntry, MemoryKind
+    from deep_research.memory.base import Memory
+    from deep_research.memory.entry import MemoryCursor, MemoryEntry, MemoryKind
     from deep_research.memory.sqlite_memory import SQLiteMemory
     from deep_research.memory.volatile_memory import VolatileMemory
 
@@ -15,7 +15,7 @@ __all__ = ["Memory", "MemoryCursor", "MemoryEntry", "MemoryKind", "SQLiteMemory"
 
 _HOMES = {
     "Memory": "base",
-    "MemoryCursor": "base",
+    "MemoryCursor": "entry",
     "MemoryEntry": "entry",
     "MemoryKind": "entry",
     "SQLiteMemory": "sqlite_memory",

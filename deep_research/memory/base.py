@@ -7,27 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from deep_research.errors import MemoryFullError, UsageError
 from deep_research.logs import masked
-from deep_research.memory.entry import REMEMBERED, MemoryEntry, MemoryKind
+from deep_research.memory.entry import REMEMBERED, MemoryCursor, MemoryEntry, MemoryKind
+from deep_research.memory.relevance import nearest
 
 MAX_ENTRIES_OF_USER = 10_000
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class MemoryCursor:
-    """The place of an entry in the list of its user, which is ordered by time and then by id, the last one first. It
-    stays where it is when entries are added, and when its own is forgotten."""
-
-    at: datetime
-    entry_id: str
-
-    @classmethod
-    def of(cls, entry: MemoryEntry) -> MemoryCursor:
-        return cls(entry.at, entry.id)
 
 
 class Memory(ABC):
@@ -64,7 +50,6 @@ class Memory(ABC):
     def get(self, user_id: str | None, entry_id: str) -> MemoryEntry:
         """Raises `MemoryNotFoundError`, also for the entry of another user."""
 
-    @abstractmethod
     def search(
         self,
         user_id: str | None,
@@ -72,8 +57,10 @@ class Memory(ABC):
         *,
         kinds: Collection[MemoryKind] = REMEMBERED,
         limit: int = 10,
-    ) -> list[MemoryEntry]:
-        """The entries of these kinds that speak of what the text does, the nearest first, ``limit`` at most."""
+    ) -> Sequence[MemoryEntry]:
+        """The entries of these kinds that speak of what the text does, the nearest first, ``limit`` at most. Override it
+        where the memory has an index of its own; this one compares the words of all entries."""
+        return nearest(self.list(user_id, kinds=kinds), text, limit)
 
     @abstractmethod
     def list(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -70,6 +71,19 @@ class MemoryEntry(Record):
     def hash(self) -> str:
         """The first 16 hex digits of the sha256 of the text."""
         return sha256_hex(self.text.encode())[:HASH_SIZE_DIGITS]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MemoryCursor:
+    """The place of an entry in the list of its user, which is ordered by time and then by id, the last one first. It
+    stays where it is when entries are added, and when its own is forgotten."""
+
+    at: datetime
+    entry_id: str
+
+    @classmethod
+    def of(cls, entry: MemoryEntry) -> MemoryCursor:
+        return cls(entry.at, entry.id)
 
 
 def new_entry_id() -> str:

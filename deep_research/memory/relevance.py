@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from deep_research.logs import cut
-from deep_research.memory.base import MemoryCursor
-from deep_research.memory.entry import MemoryEntry
+from deep_research.memory.entry import MemoryCursor, MemoryEntry
 from deep_research.text.term_weights import inverse_frequency
 from deep_research.text.words import StemFinder, question_terms
 

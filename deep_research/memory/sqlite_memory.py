@@ -22,9 +22,8 @@ from pydantic import ValidationError
 from deep_research.errors import MemoryNotFoundError, StoreLockedError
 from deep_research.forks import guard
 from deep_research.logs import get_log
-from deep_research.memory.base import Memory, MemoryCursor, check_one_choice, no_room, storable
-from deep_research.memory.entry import REMEMBERED, MemoryEntry, MemoryKind
-from deep_research.memory.relevance import nearest
+from deep_research.memory.base import Memory, check_one_choice, no_room, storable
+from deep_research.memory.entry import MemoryCursor, MemoryEntry, MemoryKind
 from deep_research.state.identity import sha256_hex
 from deep_research.store.listing import utc_text
 from deep_research.store.migrations import refuse_newer, version_of
@@ -112,16 +111,6 @@ class SQLiteMemory(Memory):
         if not rows:
             raise MemoryNotFoundError.of(entry_id)
         return _entry(user_id, rows[0][0])
-
-    def search(
-        self,
-        user_id: str | None,
-        text: str,
-        *,
-        kinds: Collection[MemoryKind] = REMEMBERED,
-        limit: int = 10,
-    ) -> list[MemoryEntry]:
-        return nearest(self.list(user_id, kinds=kinds), text, limit)
 
     def list(
         self,

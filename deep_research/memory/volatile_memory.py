@@ -7,9 +7,8 @@ from collections.abc import Collection, Sequence
 
 from deep_research.errors import MemoryNotFoundError
 from deep_research.forks import renew_in_children
-from deep_research.memory.base import Memory, MemoryCursor, check_one_choice, no_room, storable
-from deep_research.memory.entry import REMEMBERED, MemoryEntry, MemoryKind
-from deep_research.memory.relevance import nearest
+from deep_research.memory.base import Memory, check_one_choice, no_room, storable
+from deep_research.memory.entry import MemoryCursor, MemoryEntry, MemoryKind
 
 
 class VolatileMemory(Memory):
@@ -51,16 +50,6 @@ class VolatileMemory(Memory):
         if entry is None:
             raise MemoryNotFoundError.of(entry_id)
         return entry
-
-    def search(
-        self,
-        user_id: str | None,
-        text: str,
-        *,
-        kinds: Collection[MemoryKind] = REMEMBERED,
-        limit: int = 10,
-    ) -> list[MemoryEntry]:
-        return nearest(self._of_kinds(user_id, kinds), text, limit)
 
     def list(
         self,

@@ -8,8 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from deep_research.errors import MemoryNotFoundError, UnknownNameError, UsageError
-from deep_research.memory.base import MemoryCursor
-from deep_research.memory.entry import GIVEN, MAX_TEXT_CHARACTERS, MemoryEntry, MemoryKind, new_entry_id
+from deep_research.memory.entry import (
+    GIVEN,
+    MAX_TEXT_CHARACTERS,
+    MemoryCursor,
+    MemoryEntry,
+    MemoryKind,
+    new_entry_id,
+)
 from deep_research.research.operations import plain
 from deep_research.research.runs import check_limit
 from deep_research.state.records import Record
