@@ -31,7 +31,7 @@ from deep_research.state.events import Event, EvidenceWeighed, ReportWritten
 from deep_research.state.identity import gap_id
 from deep_research.state.raising import is_last_iteration, pages_left
 from deep_research.state.records import FETCHES, SHARED
-from deep_research.state.reducer import holds_whole_report
+from deep_research.state.run_reducers import holds_whole_report
 from deep_research.state.spending import ON_MODELS
 from deep_research.supervisor.plan_approval import PlanEstimate
 
