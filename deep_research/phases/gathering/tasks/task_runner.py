@@ -20,18 +20,20 @@ from deep_research.models.failures import Verdict
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.tasks.agent import RemainingLimits, TaskInput, remaining_limits
-from deep_research.phases.gathering.tasks.task_context import TaskContext
-from deep_research.phases.gathering.tasks.task_finding import lost_quotes, task_finding
+from deep_research.phases.gathering.tasks.agent import TaskInput
+from deep_research.phases.gathering.tasks.task_context import TaskContext, lost_quotes, task_finding
+from deep_research.phases.gathering.tasks.task_limits import RemainingLimits, remaining_limits
 from deep_research.phases.gathering.tasks.task_steps import PHASE, TaskEnvironment, Used, record_step
-from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
-from deep_research.phases.gathering.tasks.toolbox import (
+from deep_research.phases.gathering.tasks.tool import (
+    BUILT_IN,
     DONE,
     LONGEST_THOUGHT,
     MOST_AT_ONCE,
     THINK,
     TaskEnd,
+    Tool,
     Toolbox,
+    ToolResult,
 )
 from deep_research.phases.handoff import QueryFilter, with_latest
 from deep_research.phases.prompting import one_line

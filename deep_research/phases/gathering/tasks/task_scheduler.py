@@ -16,18 +16,10 @@ from deep_research.phases.base import WorkLimits
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.tasks.agent import (
-    LLMTaskAgent,
-    TaskInput,
-    context_of,
-    ended_by_them,
-    is_worked_on,
-    limits_of,
-    rest_of,
-)
-from deep_research.phases.gathering.tasks.egress import Egress
-from deep_research.phases.gathering.tasks.library import Library, Overrule, TaskParts, allowed
+from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of
+from deep_research.phases.gathering.tasks.library import Egress, Library, Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.task_context import TaskContext
+from deep_research.phases.gathering.tasks.task_limits import ended_by_them, is_worked_on, limits_of, rest_of
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
     nothing_found,
@@ -36,7 +28,7 @@ from deep_research.phases.gathering.tasks.task_review import (
 )
 from deep_research.phases.gathering.tasks.task_runner import TaskRunner
 from deep_research.phases.gathering.tasks.task_steps import Ask, TaskEnvironment, TaskSearch
-from deep_research.phases.gathering.tasks.toolbox import Toolbox
+from deep_research.phases.gathering.tasks.tool import Toolbox
 from deep_research.phases.gathering.tasks.tools import tools_of
 from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line

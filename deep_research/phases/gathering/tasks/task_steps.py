@@ -23,8 +23,7 @@ from deep_research.phases.gathering.gatherer import outgoing
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Unread
 from deep_research.phases.gathering.queries import QueryOutcome
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
-from deep_research.phases.gathering.tasks.egress import sites_of
-from deep_research.phases.gathering.tasks.library import Library
+from deep_research.phases.gathering.tasks.library import Library, sites_of
 from deep_research.phases.gathering.tasks.task_context import PastStep, TaskContext, UseOutput
 from deep_research.phases.gathering.tasks.tool import ToolResult
 from deep_research.phases.prompting import one_line
