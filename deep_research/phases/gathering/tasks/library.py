@@ -43,11 +43,11 @@ class Library:
     handoff: GathererInput
     fetching: Fetching
 
-    def request(self, query: str, limit: int, types: tuple[str, ...] | None = None) -> SearchRequest:
+    def request(self, query: str, limit: int) -> SearchRequest:
         return SearchRequest(
             query=query,
             limit=limit,
-            source_types=self.handoff.source_types if types is None else types,
+            source_types=self.handoff.source_types,
             known_addresses=self.handoff.known_addresses,
             filters=self.handoff.filters,
         )
@@ -146,13 +146,12 @@ class DataSources:
                 " ".join(problems) or "There is nothing that may be searched.",
                 hint="Search another data source, or end the task with what there is.",
             )
-        notes = tuple(note for outcome in lists for note in outcome.notes)
+        notes = [note for outcome in lists for note in outcome.notes]
         failures = (*problems, *(failure for outcome in lists for failure in outcome.failures))
-        if len(lists) == 1:
-            return SearchOutcome(lists[0].results, tuple(dict.fromkeys(failures)), notes, tuple(private))
-        results = fused([outcome.results for outcome in lists])
-        notes = tuple(dict.fromkeys(notes))
-        return SearchOutcome(tuple(results), tuple(dict.fromkeys(failures)), notes, tuple(private))
+        results = lists[0].results if len(lists) == 1 else tuple(fused([each.results for each in lists]))
+        return SearchOutcome(
+            results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes)), tuple(private)
+        )
 
     def _pools(self, names: Sequence[str]) -> list[tuple[str, SearchPool]]:
         """The run's own pool with those lanes of it that are named, as the documents, then one for each source that was

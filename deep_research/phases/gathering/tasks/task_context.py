@@ -85,19 +85,11 @@ class TaskContext:
         return self.egress.open_to(self.source_names)
 
     def source(self, name: str) -> Source:
-        source_id = Aliases("S", list(self._order)).id(name)
-        if source_id is None:
-            raise ToolError(
-                f"There is no source {one_line(name)[:40]}.", hint=self._names("S", len(self._order))
-            )
-        return self.sources[source_id]
+        return self.sources[_named("source", Aliases("S", list(self._order)), name)]
 
     def link(self, name: str) -> Link:
         ids = [f"link {number}" for number in range(len(self.links))]
-        link_id = Aliases("L", ids).id(name)
-        if link_id is None:
-            raise ToolError(f"There is no link {one_line(name)[:40]}.", hint=self._names("L", len(ids)))
-        return self.links[ids.index(link_id)]
+        return self.links[ids.index(_named("link", Aliases("L", ids), name))]
 
     def shown_to(self, source_id: str) -> int:
         return self._shown_to.get(source_id, 0)
@@ -212,9 +204,6 @@ class TaskContext:
         while len(self._texts) > 1 and sum(map(len, self._texts.values())) > HELD:
             del self._texts[next(iter(self._texts))]
 
-    def _names(self, letter: str, count: int) -> str:
-        return f"There are {letter}1 to {letter}{count}." if count else "There are none yet."
-
     def _excerpt(self, source: Source, text: str, shown_to: dict[str, int], most: int = 0) -> str:
         """What the search matched of a source, in the order of the text; else its beginning."""
         head = f"{self.names[source.id]}: {_of_source(source)}"
@@ -236,6 +225,16 @@ class TaskContext:
         left = len(text) - end
         tail = f"\n[… {left:,} characters follow]" if left > 0 else "\n[the end]"
         return f"{self.names[shown.source_id]}, from character {start:,} on:\n{text[start:end]}{tail}"
+
+
+def _named(kind: str, aliases: Aliases, name: str) -> str:
+    """The id that a name stands for. Raises `ToolError`."""
+    known_id = aliases.id(name)
+    if known_id is None:
+        letter, count = aliases.letter, len(aliases.ids)
+        hint = f"There are {letter}1 to {letter}{count}." if count else "There are none yet."
+        raise ToolError(f"There is no {kind} {one_line(name)[:40]}.", hint=hint)
+    return known_id
 
 
 def _identities(link: Link) -> list[tuple[str, bool, bool]]:

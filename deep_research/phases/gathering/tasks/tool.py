@@ -295,8 +295,7 @@ class Toolbox:
 
     async def use(self, tool: Tool, arguments: BaseModel, view: TaskView) -> ToolResult:
         """What a tool gives, under its deadline; a passing failure is tried once more. An error of one that had ``asked``
-        somebody says so. Raises `ToolError`, `StoreError`
-        and what stops a run."""
+        somebody says so. Raises `ToolError`, `StoreError` and what stops a run."""
         try:
             return await self._once(tool, arguments, view)
         except ToolError as error:
@@ -325,30 +324,17 @@ class Toolbox:
 def _bounded(result: ToolResult) -> ToolResult:
     """What a tool gave, with its own words and what names things cut and cleaned. Its sources are bounded where they are
     collected. A link whose address is too long is none: a part of one is another."""
-    return whole(
-        result.model_copy(
-            update={
-                "text": clean(cut(result.text, MAX_TEXT_CHARS)),
-                "links": tuple(map(_bounded_link, filter(_is_bounded, result.links[:MAX_LINKS]))),
-                "notes": bounded_notes(result.notes),
-                "unread": bounded_unread(result.unread),
-            }
+    longest = {"title": MAX_TITLE_CHARS, "snippet": MAX_FACT_CHARS, "provider": MAX_NAME_CHARS}
+    links = tuple(
+        link.model_copy(
+            update={name: bounded_line(getattr(link, name), most) for name, most in longest.items()}
         )
+        for link in result.links[:MAX_LINKS]
+        if max(len(link.address), len(link.text_at or "")) <= MAX_ADDRESS_CHARS
     )
-
-
-def _is_bounded(link: Link) -> bool:
-    return max(len(link.address), len(link.text_at or "")) <= MAX_ADDRESS_CHARS
-
-
-def _bounded_link(link: Link) -> Link:
-    return link.model_copy(
-        update={
-            "title": bounded_line(link.title, MAX_TITLE_CHARS),
-            "snippet": bounded_line(link.snippet, MAX_FACT_CHARS),
-            "provider": bounded_line(link.provider, MAX_NAME_CHARS),
-        }
-    )
+    own = {"text": clean(cut(result.text, MAX_TEXT_CHARS)), "links": links}
+    notes = {"notes": bounded_notes(result.notes), "unread": bounded_unread(result.unread)}
+    return whole(result.model_copy(update=own | notes))
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
-from deep_research.patterns import regex
 from deep_research.phases.gathering.caps import OneUse
 from deep_research.phases.gathering.handoff import GatheredSource
 from deep_research.phases.gathering.source_reading import TEXT_UNIT
@@ -36,12 +35,8 @@ from deep_research.state import Reference, Source, Span
 from deep_research.text.passages import sentences
 from deep_research.text.words import StemFinder, question_terms
 
-MOST_LINKS = 10  # of one search
-SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read
 MAX_PAGES = 5  # of results of one search
 SEARCH_TIMEOUT = 120.0  # seconds; services have deadlines of their own within it
-_OF_LINKS = ("address", "title", "snippet", "kind", "text_at", "published", "relevance", "provider")
-_NUMBER = regex(r"[A-Z]?\d+(?:\.\w+)+|\d+")
 
 
 class Query(BaseModel):
@@ -168,7 +163,7 @@ class SectionReference(BaseModel):
     )
 
 
-class LookUp(Tool):
+class LookUp(_LibraryTool):
     """Opens one section: of the source that is named, else of the documents, rather of those in the folder of that
     source."""
 
@@ -178,9 +173,6 @@ class LookUp(Tool):
     )
     arguments: ClassVar[type[BaseModel]] = SectionReference
     timeout: ClassVar[float] = LOOK_TIMEOUT
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
 
     async def __call__(self, arguments: SectionReference, view: TaskView) -> ToolResult:
         source = view.source(arguments.source) if arguments.source is not None else None
