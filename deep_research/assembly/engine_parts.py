@@ -30,8 +30,7 @@ from deep_research.logs import describe_error, get_log, safe_name
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
 from deep_research.phases.gathering.tasks.library import DataSources, TaskParts
-from deep_research.phases.gathering.tasks.tool import NAME
-from deep_research.phases.gathering.tasks.toolbox import checked_tools
+from deep_research.phases.gathering.tasks.tool import NAME, checked_tools
 from deep_research.phases.summarizing import Choices, Summarizer
 from deep_research.phases.synthesis import JudgeScope
 from deep_research.secret_values import Keyring

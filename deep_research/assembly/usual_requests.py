@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from deep_research.budget.estimate import AT_ONCE, BYTES_A_TOKEN, Requests, RoleModel
-from deep_research.phases.analysis import findings_merge, triage
+from deep_research.phases.analysis import findings_merge
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.gathering.tasks import agent, task_review
 from deep_research.phases.planning import llm as planning
@@ -150,7 +150,7 @@ class UsualRequests:
         answer = 60 + tokens / end.evidence * end.finding / calls
         yield from self._request(P.ANALYSIS, R.ANALYZER, reading.SYSTEM, tokens / calls, answer, calls=calls)
         if work.settings.reading.triage and end.reviews:
-            yield from self._request(P.ANALYSIS, R.ANALYZER, triage.SYSTEM, 3_000, 2 * end.answer)
+            yield from self._request(P.ANALYSIS, R.ANALYZER, reading.CHOICE_SYSTEM, 3_000, 2 * end.answer)
         if calls > 1 or number:
             yield from self._request(
                 P.ANALYSIS,

@@ -312,7 +312,7 @@ def compare(old: Path, new: Path, most_lines: int = 12) -> int:
                 + "\n"
             )
         for now, before in REWORDED.items():
-            texts[1] = texts[1].replace(now, before)
+            texts = [text.replace(now, before) for text in texts]
         if texts[0] == texts[1]:
             continue
         different += 1

@@ -13,7 +13,7 @@ from deep_research.errors import BudgetError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import SYSTEM, LLMAnalyzer
-from deep_research.phases.analysis.triage import LONGEST_PASSAGE, MOST_DOUBTFUL, NOT_NEAR, SAID
+from deep_research.phases.analysis.reading_choice import LONGEST_PASSAGE, MOST_DOUBTFUL, NOT_NEAR, SAID
 from deep_research.state import Budget, ReadDepth, RunOptions, SubQuery
 from deep_research.state.events import ReadingPlanned
 from deep_research.state.journal import MemoryJournal

@@ -11,8 +11,8 @@ from deep_research.errors import ModelError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
+from deep_research.phases.analysis.reading_choice import LONGEST_READ_ON, MOST_READ_ON, look, triaged
 from deep_research.phases.analysis.source_texts import excerpt
-from deep_research.phases.analysis.triage import LONGEST_READ_ON, MOST_READ_ON, look, triaged
 from deep_research.phases.base import WorkLimits
 from deep_research.retrieval.ranking import Questions
 from deep_research.state import ContextUsage, ReadDepth, RunOptions, SentItem, SourceTriage, Span, SubQuery
@@ -45,7 +45,8 @@ def chosen(*texts, asked=(QUESTION,), rank=1, protected=frozenset(), rules=None)
     questions = Questions(asked)
     sources = [source(n, text, rank=rank) for n, text in enumerate(texts)]
     held = {s.id: text for s, text in zip(sources, texts, strict=True)}
-    return triaged(look(sources, held, questions, protected=protected), questions, rules or ContentRules())
+    looks = look(sources, held, questions, lambda s: s.id in protected, {})
+    return triaged(looks, questions, rules or ContentRules())[0]
 
 
 EXTENTS = {

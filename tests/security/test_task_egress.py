@@ -27,8 +27,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import SourceReader
-from deep_research.phases.gathering.tasks.egress import MOST_OFFERED, Egress
-from deep_research.phases.gathering.tasks.library import DataSources
+from deep_research.phases.gathering.tasks.library import MOST_OFFERED, DataSources, Egress
 from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.tool import Link
 from deep_research.phases.gathering.tasks.tools import Fetch, Library

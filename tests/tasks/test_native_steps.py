@@ -17,7 +17,7 @@ from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import Message, Reply, StopReason, TokenUsage
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.tool_calls import NativeTurn, ToolCall
-from deep_research.phases.gathering.tasks.step_prompt import condensed_outputs
+from deep_research.phases.gathering.tasks.agent import condensed_outputs
 from deep_research.sources.search import SearchResult
 from deep_research.testing import ScriptedSearch
 

@@ -21,7 +21,7 @@ from task_steps import down, rejecting, search_first, searching, using
 from deep_research import RunStatus, SearchResult, SupervisorHooks, Tool, ToolResult
 from deep_research.errors import SearchError, UsageError
 from deep_research.models.profiles import Price
-from deep_research.phases.gathering.tasks.agent import RemainingLimits, remaining_limits
+from deep_research.phases.gathering.tasks.task_limits import RemainingLimits, remaining_limits
 from deep_research.phases.gathering.tasks.tool import Shown
 from deep_research.state import Span, TaskLimits, TaskStep, TokenUsage
 from deep_research.testing import ScriptedSearch

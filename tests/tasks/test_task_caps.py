@@ -9,7 +9,7 @@ from task_steps import down, search_first, using
 
 from deep_research import SearchResult, SharedBudget, Tool, ToolResult
 from deep_research.phases.gathering.handoff import GathererOutput
-from deep_research.phases.gathering.tasks.agent import limits_of
+from deep_research.phases.gathering.tasks.task_limits import limits_of
 from deep_research.state import (
     Budget,
     DeepResearchState,

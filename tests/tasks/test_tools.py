@@ -14,7 +14,7 @@ from deep_research.errors import ConfigurationError, SetUpError, ToolError
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import SourceReader
-from deep_research.phases.gathering.tasks import toolbox
+from deep_research.phases.gathering.tasks import tool
 from deep_research.phases.gathering.tasks.library import DataSources, Library
 from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.tool import Link
@@ -227,7 +227,7 @@ def _broken():
 def _packaged(monkeypatch, load):
     """As if a package were installed that brings a tool."""
     point = SimpleNamespace(name="glossary", load=load)
-    monkeypatch.setattr(toolbox, "entry_points", lambda group: [point] if group == toolbox.GROUP else [])
+    monkeypatch.setattr(tool, "entry_points", lambda group: [point] if group == tool.GROUP else [])
 
 
 def test_a_package_brings_a_tool_that_tasks_use(monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -24,6 +24,7 @@ from deep_research.phases.analysis.handoff import (
     AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
+    Doubtful,
     DoubtInput,
     DoubtOutput,
     RequoteInput,
@@ -34,7 +35,6 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.quote_recovery import requote
-from deep_research.phases.analysis.triage import decide
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
@@ -50,7 +50,7 @@ from deep_research.phases.prompting import (
     output_for,
     room_for,
 )
-from deep_research.state import ConfidenceLevel, QualityUpdate, SourceQuality
+from deep_research.state import ConfidenceLevel, QualityUpdate, ReadDepth, SourceQuality, SubQuery
 
 MOST_OUTPUT = 6_000  # tokens, thoughts included
 CALL_TOKENS = 20_000  # of the sources of a call: more, and models overlook what stands in the middle
@@ -59,6 +59,9 @@ LONGEST_TITLE = 300  # characters
 IRRELEVANT = "irrelevant"  # a source of another matter
 NO_GAPS = "Name no gaps: others read further sources, and what is missing shows when all was read."
 OF_BESIDE = 0.08  # of the room, for each of the things that stand beside the sources
+MAX_CHOICE_TOKENS = 1_500  # of what is said of doubtful sources, thoughts included
+MAX_CHOICE_TITLE_CHARS, MAX_CHOICE_HEADING_CHARS = 200, 80
+EXTENTS = {"whole": ReadDepth.WHOLE, "sections": ReadDepth.SECTIONS, "no": ReadDepth.NOTHING}
 
 SYSTEM = f"""\
 You read sources for a piece of research and write down what they say about the question. Every source has \
@@ -85,6 +88,18 @@ contradiction: who says what, each side by the name of its source or of the find
 
 For each source that you read say how far it can be relied on (low, medium, high): by who says it, how \
 near they are to the matter, and how old it is; or irrelevant, where it is about something else.
+
+{RULES}"""
+
+CHOICE_SYSTEM = f"""\
+You choose what is read for a piece of research. Of each source (S1, S2 …) you see its title, its headings and the \
+passage of it that has most of the words of what is asked. It has few of them, and would be left unread. Say of each:
+- whole: most of it bears on what is asked;
+- sections: the passage, and what stands around it, may tell something that is asked;
+- no: nothing in it helps to answer.
+
+Judge by what is meant: a source may answer in other words than the question's. A source on another matter that shares \
+some words does not. What is read takes the room of other sources, so where nothing speaks for a source it is no.
 
 {RULES}"""
 
@@ -118,6 +133,15 @@ class Reading(BaseModel):
     addressed_gap_ids: list[str] = Field(
         default_factory=list, description="names of the earlier gaps that these sources fill, such as G1"
     )
+
+
+class SourceChoice(BaseModel):
+    source: str = Field(description="name of the source, such as S1")
+    read: Literal["whole", "sections", "no"]
+
+
+class Choices(BaseModel):
+    choices: list[SourceChoice] = Field(description="one for each source")
 
 
 class LLMAnalyzer(ModelAgent):
@@ -159,8 +183,22 @@ class LLMAnalyzer(ModelAgent):
         )
 
     async def decide(self, handoff: DoubtInput, model: LanguageModel) -> DoubtOutput:
-        """How much is read of sources that code is not sure of."""
-        return await decide(handoff, model, self._rules)
+        """How much is read of sources that code is not sure of. Names that were not given mean nothing; of two answers on
+        one source the first counts."""
+        names = Aliases("S", [source.id for source in handoff.sources])
+        decisions, _ = await ask_model(
+            model,
+            CHOICE_SYSTEM,
+            MAX_CHOICE_TOKENS,
+            Choices,
+            lambda room: _doubts(handoff, names.names, room),
+            self._rules,
+        )
+        extents: dict[str, ReadDepth] = {}
+        for choice in decisions.choices:
+            if (source_id := names.id(choice.source)) is not None:
+                extents.setdefault(source_id, EXTENTS[choice.read])
+        return DoubtOutput(extents=extents, by=model.name)
 
     async def requote(self, handoff: RequoteInput, model: LanguageModel) -> RequoteOutput:
         return await requote(handoff, model, self._rules)
@@ -217,10 +255,7 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
         heading = "The parts of the question; say of each finding and gap which it serves:"
         message.listing(heading, "parts", part_lines, OF_BESIDE, "the parts of the question", bullet="")
     names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
-    why = [f" ({one_line(s.rationale)})" if s.rationale else "" for s in handoff.sub_queries]
-    query_lines = [
-        f"{names[s.id]}: {one_line(s.query)}{w}" for s, w in zip(handoff.sub_queries, why, strict=True)
-    ]
+    query_lines = [f"{names[s.id]}: {_search(s)}" for s in handoff.sub_queries]
     if searches := message.lines(query_lines, OF_BESIDE, "the searches"):
         message.add(f"What was searched for, and why:\n{listed(searches)}")
     names = Aliases("G", [g.id for g in handoff.open_gaps]).names
@@ -234,6 +269,36 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
     )
     message.listing(heading, "known", finding_lines, OF_BESIDE, "earlier findings")
     return message
+
+
+def _doubts(handoff: DoubtInput, names: Mapping[str, str], room: Room) -> Message:
+    message = Message(room)
+    opening(message, handoff)
+    if searches := [_search(s) for s in handoff.sub_queries]:
+        message.add(f"What was searched for:\n{listed(message.lines(searches, OF_BESIDE, 'the searches'))}")
+    for source in handoff.sources:
+        message.material(f"source {names[source.id]}", _described(source))
+    message.add("Say of each source how much of it is read.")
+    return message
+
+
+def _described(source: Doubtful) -> str:
+    headings = "; ".join(one_line(heading)[:MAX_CHOICE_HEADING_CHARS] for heading in source.headings)
+    lines = {
+        "Title": one_line(source.title)[:MAX_CHOICE_TITLE_CHARS],
+        "Address": one_line(source.url or "")[:MAX_CHOICE_TITLE_CHARS],
+        "Headings": headings,
+        "Passage": one_line(source.passage),
+    }
+    return "\n".join(
+        f"{name}: {text}" for name, text in lines.items() if text or name in ("Title", "Passage")
+    )
+
+
+def _search(query: SubQuery) -> str:
+    return (
+        f"{one_line(query.query)} ({one_line(query.rationale)})" if query.rationale else one_line(query.query)
+    )
 
 
 def _found_by(handoff: AnalyzerInput) -> dict[str, list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,7 +34,8 @@ from deep_research.phases.analysis.quote_recovery import (
     found_quotes,
     with_requotes,
 )
-from deep_research.phases.analysis.reading_plan import Planning, left_out, unread, whole
+from deep_research.phases.analysis.reading_choice import choose_reading, found_again
+from deep_research.phases.analysis.reading_plan import left_out, plan_reading, unread, whole
 from deep_research.phases.analysis.recorded_findings import (
     Findings,
     analyzed,
@@ -44,7 +44,6 @@ from deep_research.phases.analysis.recorded_findings import (
     untaken,
 )
 from deep_research.phases.analysis.source_texts import Shortening, Texts, with_text
-from deep_research.phases.analysis.triage import choose_reading, found_again
 from deep_research.phases.analysis.weighed_evidence import (
     fillings,
     standing_findings,
@@ -74,7 +73,6 @@ from deep_research.state import (
     ReadingPlan,
     SentItem,
     Source,
-    SourceTriage,
     ValidationResult,
 )
 from deep_research.state.events import (
@@ -93,6 +91,9 @@ MIN_COVERAGE = 0.3
 STRONG = (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
 
 TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
+BESIDE_DOUBTS = (
+    3  # requests that a cap has to leave: for the doubtful sources, a reading, what readings share
+)
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
 log = get_log("analysis")
 
@@ -198,14 +199,17 @@ class AnalysisPhase(Phase):
         counter = await counter_of(self._model(models))
         if state.reading is not None:
             return state.reading, counter
-        planning = Planning(
+        plan, notes = await plan_reading(
+            sources,
+            known,
+            handoff,
+            texts,
             room=await self.ask(ROOM_FOR_SOURCES, handoff, models),
             counter=counter,
             models=models,
             shortens=models is not None and self._shortens(models),
             decide=partial(self._decide, models),
         )
-        plan, notes = await planning.plan(sources, known, state, handoff, texts)
         await texts.journal.record(ReadingPlanned(plan=plan), *notes)
         return plan, counter
 
@@ -213,18 +217,16 @@ class AnalysisPhase(Phase):
         """About how many tokens a model would read of each source that was gathered, as far as code chooses them."""
         state, texts = journal.state, Texts(journal, self.limits.batch_bytes)
         sources = [source for source in state.sources if source.content_hash]
-        triage: dict[str, SourceTriage] = {}
-        if rules.enabled and rules.read_sections:
-            by_code = replace(rules, model_triage=False)
-            choice = await choose_reading(
-                sources, (), self._input(state), texts, by_code, partial(self._decide, None)
-            )
-            triage = {item.source_id: item for item in choice.triage}
-        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not ReadDepth.NOTHING]
-        return await texts.sizes(read, triage, counter)
+        choice = await choose_reading(sources, (), self._input(state), texts, rules)
+        return await texts.sizes(choice.read, choice.by_id, counter)
 
     async def _decide(self, models: RunModels | None, handoff: DoubtInput) -> DoubtOutput | None:
-        return await self.ask(DECIDE, handoff, models) if self.spec.can(DECIDE) else None
+        """What the agent's model says of doubtful sources, where the caps leave a request for that beside a reading and
+        what all readings have in common."""
+        spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True) if models else 0
+        if not self.spec.can(DECIDE) or (spare is not None and spare < BESIDE_DOUBTS):
+            return None
+        return await self.ask(DECIDE, handoff, models)
 
     def _shortens(self, models: RunModels) -> bool:
         """Whether a model chooses what is kept of sources that are too long."""

@@ -1,4 +1,4 @@
-"""Reading plan of a pass of ANALYSIS: which parts of which sources a model reads, in which calls."""
+"""Reading plan of a pass of ANALYSIS: the sources of which a model reads something in calls that fit and can be paid."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
 from deep_research.calls import off_loop
-from deep_research.phases.analysis.handoff import AnalyzerInput, DoubtInput, DoubtOutput, SourceRoom
-from deep_research.phases.analysis.quote_recovery import A_READING
-from deep_research.phases.analysis.source_texts import Texts, batched
-from deep_research.phases.analysis.triage import (
+from deep_research.phases.analysis.handoff import AnalyzerInput, SourceRoom
+from deep_research.phases.analysis.reading_choice import (
+    NOT_NEAR,
+    SAID,
+    WINDOW,
     Decide,
-    ReadingChoice,
     choose_reading,
-    named_places,
-    notices_of,
+    sources_were,
 )
+from deep_research.phases.analysis.source_texts import Texts, batched
 from deep_research.state import (
     ContextUsage,
     DeepResearchPhase,
@@ -32,17 +32,14 @@ from deep_research.state import (
     ReadingBatch,
     ReadingPlan,
     Source,
+    SourceTriage,
 )
 from deep_research.state.events import Event, NoticeAdded, notice_event
 
 PHASE = DeepResearchPhase.ANALYSIS
-BESIDE_DOUBTS = (
-    3  # requests that a cap has to leave: for the doubtful sources, a reading, what readings share
-)
-
-PACKED = 0.9  # of calls that can be paid for, since not each is filled
-WORTH = 100  # tokens of a source for which it is worth reading, where not all can be
-LEAST_CALL = 1_000  # tokens of sources, for less of which a call is not made smaller to be paid
+MAX_PACKED_SHARE = 0.9  # of calls that can be paid for, since not each is filled
+MIN_WORTH_TOKENS = 100  # of a source for which it is worth reading, where not all can be
+MIN_CALL_TOKENS = 1_000  # of sources, for less of which a call is not made smaller to be paid
 USUAL_ANSWER = 3  # times that the longest answer is longer than the usual one
 
 # How many requests of so many tokens of input and output each cap on models leaves room for, by its name.
@@ -51,109 +48,87 @@ Affordable = Callable[[int, int], Mapping[str, int]]
 
 def unread(portion: ReadingBatch, plan: ReadingPlan, state: DeepResearchState) -> frozenset[str]:
     """The sources of a portion that are still to be read. One that an earlier round read in part is when this one has."""
-    once = (state.analyzed_now if i in plan.read_on else state.analyzed for i in portion.source_ids)
-    return frozenset(i for i, read in zip(portion.source_ids, once, strict=True) if i not in read)
+    ids = portion.source_ids
+    return frozenset(i for i in ids if i not in (state.analyzed_now if i in plan.read_on else state.analyzed))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planning:
-    """What the calls of a pass have: each the ``room`` of a prompt for sources, whose tokens ``counter`` counts. Where it
-    ``shortens``, a model makes long sources shorter, which has to be paid as well; ``decide`` asks the agent's model of
-    doubtful sources."""
-
-    room: SourceRoom
-    counter: Counter
-    models: RunModels | None
-    shortens: bool
-    decide: Decide
-
-    async def plan(
-        self,
-        sources: Sequence[Source],
-        known: Sequence[Source],
-        state: DeepResearchState,
-        told: AnalyzerInput,
-        texts: Texts,
-    ) -> tuple[ReadingPlan, tuple[NoticeAdded, ...]]:
-        """What is read of new ``sources``, after them what further of ``known`` ones, and what is told of how that was
-        chosen. Raises `WindowError` when what is protected does not fit."""
-        rules = self.room.rules
-        # When the phase is done again, the first choice gave too little: all is read.
-        chooses = rules.enabled and rules.read_sections and not state.attempt
-        places = named_places(state) if chooses else {}
-        choice = (
-            await choose_reading(sources, known, told, texts, rules, self._decided, places)
-            if chooses
-            else ReadingChoice()
-        )
-        triage = {item.source_id: item for item in choice.triage}
-        read = [s for s in sources if s.id not in triage or triage[s.id].extent is not ReadDepth.NOTHING]
-        read += [s for s in known if s.id in triage]
-        plan = await off_loop(
-            len(read),
-            _planned,
-            read,
-            await texts.sizes(read, triage, self.counter),
-            self._calls(made=choice.requests),
-            weights=told.weights,
-            rules=rules,
-        )
-        return plan.model_copy(update={"triage": choice.triage}), choice.notices
-
-    async def _decided(self, handoff: DoubtInput) -> DoubtOutput | None:
-        """What the agent's model says of doubtful sources, where the caps leave a request for that beside a reading and
-        what all readings have in common."""
-        models = self.models
-        spare = models.affordable(ModelRole.ANALYZER, PHASE, *A_READING, now=True) if models else 0
-        return None if spare is not None and spare < BESIDE_DOUBTS else await self.decide(handoff)
-
-    def _calls(self, *, made: int) -> Calls:
-        """The calls that there is room and money for; so many of them were ``made`` before the reading."""
-        room, models = self.room, self.models
-        calls = Calls(room.rules.reading_tokens, min(room.call, room.tokens), room.tokens, room.around)
-        if models is None:
-            return calls
-        calls = _affordable_calls(
-            calls,
-            beside=room.beside,
-            answers=tuple(shorter(room.answer)),
-            at_most=1.0 if self.counter.exact else self.counter.bytes_a_token,
-            affordable=partial(models.affordable_by_cap, ModelRole.ANALYZER, PHASE),
-        )
-        if calls.most is not None and made:
-            calls = replace(calls, most=max(1, calls.most - made))
-        if calls.most is not None and self.shortens:
-            return replace(calls, most=max(1, calls.most // 2))  # the other half of the share is for that
-        return calls
+async def plan_reading(
+    sources: Sequence[Source],
+    known: Sequence[Source],
+    told: AnalyzerInput,
+    texts: Texts,
+    *,
+    room: SourceRoom,
+    counter: Counter,
+    models: RunModels | None,
+    shortens: bool,
+    decide: Decide,
+) -> tuple[ReadingPlan, tuple[NoticeAdded, ...]]:
+    """What is read of new ``sources``, after them what further of ``known`` ones, in calls that each have ``room``, and
+    what is told of how that was chosen. ``shortens``: a model makes long sources shorter, which has to be paid as well.
+    Raises `WindowError` when what is protected does not fit."""
+    choice = await choose_reading(sources, known, told, texts, room.rules, decide)
+    sizes = await texts.sizes(choice.read, choice.by_id, counter)
+    calls = Calls(room.rules.reading_tokens, min(room.call, room.tokens), room.tokens, room.around)
+    if models is not None:
+        affordable = partial(models.affordable_by_cap, ModelRole.ANALYZER, PHASE)
+        at_most = 1.0 if counter.exact else counter.bytes_a_token
+        calls = _affordable_calls(calls, room.beside, tuple(shorter(room.answer)), at_most, affordable)
+    if calls.most is not None:
+        calls = replace(calls, most=max(1, calls.most - choice.requests))
+        if shortens:  # the other half of the share is for that
+            calls = replace(calls, most=max(1, (calls.most or 0) // 2))
+    plan = await off_loop(len(choice.read), _planned, choice.read, sizes, calls, told.weights, room.rules)
+    return plan.model_copy(update={"triage": choice.triage}), choice.notices
 
 
 def left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
     """What of the sources was not read, or not whole, and why."""
-    usage = state.context_usage.get(DeepResearchPhase.ANALYSIS, ContextUsage())
+    usage = state.context_usage.get(PHASE, ContextUsage())
     read = [i for i in usage.items if i.id in state.analyzed_now and i.current_tokens]
     cut = [item for item in read if item.current_tokens < item.original_tokens]
+    dropped = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
     why = f"To keep within {plan.cap}" if plan.cap else "For want of room"
     opening = why if state.iteration == 1 else f"{why}, in round {state.iteration},"
-    name = f"{plan.cap}:{DeepResearchPhase.ANALYSIS}" if plan.cap else "window"
-    notices: list[Notice] = []
-    notice_class = Limit if plan.cap else Notice
+    messages: list[tuple[str, tuple[str, ...]]] = []
     if cut:
-        whole_ = sum(item.original_tokens for item in read)
+        total = sum(item.original_tokens for item in read)
         left = sum(min(item.current_tokens, item.original_tokens) for item in read)
-        share = f"{100 * left / whole_:.0f} %" if 200 * left > whole_ else "less than 1 %"
-        were = "1 source was" if len(cut) == 1 else f"{len(cut)} of {len(read)} sources were"
-        message = f"{opening} {were} read in part: the model was given {share} of the text of all."
-        notices.append(notice_class(name=name, message=message))
-    dropped = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
+        share = f"{100 * left / total:.0f} %" if 200 * left > total else "less than 1 %"
+        of_all = sources_were(len(cut), f"{len(cut)} of {len(read)}")
+        messages.append((f"{of_all} read in part: the model was given {share} of the text of all.", ()))
     if dropped:
-        were = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
         skipped = tuple(source.url or source.title for source in dropped)
-        notices.append(notice_class(name=name, message=f"{opening} {were} not read at all.", skipped=skipped))
+        messages.append((f"{sources_were(len(dropped))} not read at all.", skipped))
     if plan.gave_way == ItemClass.TOP.value:
-        message = f"{opening} less was read of the best sources than is meant to be."
-        notices.append(notice_class(name=name, message=message))
-    notices += notices_of(plan.triage, state.iteration)
-    return [notice_event(notice) for notice in notices]
+        messages.append(("less was read of the best sources than is meant to be.", ()))
+    notice_class, name = (Limit, f"{plan.cap}:{PHASE}") if plan.cap else (Notice, WINDOW)
+    notices = [notice_class(name=name, message=f"{opening} {m}", skipped=skipped) for m, skipped in messages]
+    of_choice = [Notice(name=WINDOW, message=m) for m in _of_choice(plan.triage, state.iteration)]
+    return [notice_event(notice) for notice in (*notices, *of_choice)]
+
+
+def _of_choice(triage: Sequence[SourceTriage], iteration: int) -> Iterator[str]:
+    """What a reader of the report is told of the choice."""
+    first = [item for item in triage if not item.further]
+    counts = {
+        "only in the sections that speak of what is asked": [i.extent is ReadDepth.SECTIONS for i in first],
+        "not at all, since nothing in them comes near to it": [i.because == NOT_NEAR for i in first],
+        "not at all, since a model saw nothing in them that helps": [
+            i.because == SAID[ReadDepth.NOTHING] for i in first
+        ],
+    }
+    parts = [f"{sum(each)} {how}" for how, each in counts.items() if any(each)]
+    if parts:
+        of_round = "" if iteration == 1 else f" of round {iteration}"
+        yield f"Of {_many(len(first))}{of_round} a model read {'; '.join(parts)} (reading.sections)."
+    if further := len(triage) - len(first):
+        of_round = f"of earlier rounds a model read further sections in round {iteration}"
+        yield f"Of {_many(further)} {of_round} (reading.sections)."
+
+
+def _many(sources: int) -> str:
+    return "1 source" if sources == 1 else f"{sources} sources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +148,18 @@ class Calls:
         """Tokens for the texts of so many sources."""
         if self.most is None:
             return self.tokens
-        return max(0, min(self.tokens, int(PACKED * self.most * self.call) - self.around * sources))
+        return max(0, min(self.tokens, int(MAX_PACKED_SHARE * self.most * self.call) - self.around * sources))
 
     @property
     def sources(self) -> int | None:
         """Of how many sources there is something to be read."""
         if self.most is None:
             return None
-        return max(1, int(PACKED * self.most * self.call) // (self.around + WORTH))
+        return max(1, int(MAX_PACKED_SHARE * self.most * self.call) // (self.around + MIN_WORTH_TOKENS))
 
 
 def _affordable_calls(
-    calls: Calls, *, beside: int, answers: Iterable[int], at_most: float, affordable: Affordable
+    calls: Calls, beside: int, answers: Sequence[int], at_most: float, affordable: Affordable
 ) -> Calls:
     """The calls that the caps leave money for, of a size with which most is read. ``beside`` are the tokens that a call
     has beside its sources, ``answers`` how long its answer may be, the longest first; a prompt can take ``at_most`` times
@@ -222,8 +197,8 @@ def _affordable_calls(
 def _sizes(call: int) -> Iterator[int]:
     """The sizes of calls that are tried, the largest first."""
     yield call
-    while call > LEAST_CALL:
-        call = max(LEAST_CALL, call // 2)
+    while call > MIN_CALL_TOKENS:
+        call = max(MIN_CALL_TOKENS, call // 2)
         yield call
 
 
@@ -239,7 +214,6 @@ def _planned(
     sources: Sequence[Source],
     wholes: Mapping[str, int],
     calls: Calls,
-    *,
     weights: Weights,
     rules: ContentRules,
 ) -> ReadingPlan:

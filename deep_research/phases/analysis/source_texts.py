@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from deep_research.budget.condense import condense
 from deep_research.budget.tokens import Counter, counts
@@ -40,26 +41,26 @@ class Texts:
         texts = await self.journal.texts([s.content_hash or "" for s in stored_sources])
         return dict(zip((s.id for s in stored_sources), texts, strict=True))
 
-    async def token_counts(self, sources: Sequence[Source], counter: Counter) -> dict[str, int]:
-        """About how many tokens each source has."""
-        token_counts = {s.id: counts().known_count(s.content_hash or "", counter) for s in sources}
-        for batch in self.batches([s for s in sources if token_counts[s.id] is None]):
-            texts = await self.of(batch)
-            token_counts |= await off_loop(work_of(texts), _count_tokens, batch, texts, counter)
-        return {name: size or 0 for name, size in token_counts.items()}
-
     async def sizes(
         self, sources: Sequence[Source], triage: Mapping[str, SourceTriage], counter: Counter
     ) -> dict[str, int]:
         """About how many tokens that has which is to be read of each source."""
-        in_part = [s for s in sources if _extent(s, triage) is ReadDepth.SECTIONS]
-        sizes = await self.token_counts(
-            [s for s in sources if _extent(s, triage) is ReadDepth.WHOLE], counter
-        )
-        for batch in self.batches(in_part):
-            texts = await self.of(batch)
-            read = {s.id: excerpt(texts[s.id], triage[s.id]) for s in batch}
-            sizes |= await off_loop(work_of(read), _sized, read, counter)
+
+        def count(batch: Sequence[Source], texts: Mapping[str, str]) -> dict[str, int]:
+            whole = {s.id: s.content_hash or "" for s in batch if not _is_in_part(s, triage)}
+            return {
+                name: counts().count(whole[name], text, counter) if name in whole else counter.expected(text)
+                for name, text in texts.items()
+            }
+
+        counted_sizes = {
+            s.id: None if _is_in_part(s, triage) else counts().known_count(s.content_hash or "", counter)
+            for s in sources
+        }
+        sizes = {name: size for name, size in counted_sizes.items() if size is not None}
+        for batch in self.batches(s for s in sources if s.id not in sizes):
+            texts = {name: excerpt(text, triage.get(name)) for name, text in (await self.of(batch)).items()}
+            sizes |= await off_loop(work_of(texts), count, batch, texts)
         return sizes
 
     async def matched(self, sources: Sequence[Source]) -> tuple[SourceText, ...]:
@@ -81,12 +82,17 @@ class Texts:
         source_texts: list[SourceText] = []
         for batch in self.batches(sources):
             texts = {name: excerpt(text, triage.get(name)) for name, text in (await self.of(batch)).items()}
-            shorter = await shortening.shorter([s for s in batch if portion.is_cut(s.id)], texts, portion)
-            for s in batch:
-                cut = {"tokens": portion.wholes[s.id]} if s.id in shorter else {}
-                in_part = _extent(s, triage) is ReadDepth.SECTIONS
-                text = with_text(s, shorter.get(s.id, texts[s.id]))
-                source_texts.append(text.model_copy(update={**cut, "in_part": in_part}))
+            cut = {name: text for name, text in texts.items() if portion.is_cut(name)}
+            texts |= await shortening.shorter(cut, portion.sizes)
+            source_texts += [
+                with_text(
+                    s,
+                    texts[s.id],
+                    tokens=portion.wholes[s.id] if s.id in cut else 0,
+                    in_part=_is_in_part(s, triage),
+                )
+                for s in batch
+            ]
         return tuple(source_texts)
 
 
@@ -101,39 +107,37 @@ class Shortening:
     by_model: Callable[[str, int], Awaitable[str]] | None = None
     problems: dict[str, None] = field(default_factory=dict)
 
-    async def shorter(
-        self, sources: Sequence[Source], texts: Mapping[str, str], portion: ReadingBatch
-    ) -> dict[str, str]:
-        """The texts in the size that the portion gives them."""
+    async def shorter(self, texts: Mapping[str, str], sizes: Mapping[str, int]) -> dict[str, str]:
+        """The texts in these sizes, by id."""
         shortened: dict[str, str] = {}
         if self.by_model is not None:
-            one = partial(self._choose, self.by_model, texts, portion, shortened)
-            await together((partial(one, source) for source in sources), at_once=AT_ONCE)
-        left = [s for s in sources if s.id not in shortened]
-        size = sum(len(texts[s.id]) for s in left) // CONDENSE_UNIT
-        return shortened | await off_loop(size, self._condensed, left, texts, portion)
+            choose = partial(self._choose, self.by_model, texts, sizes, shortened)
+            await together((partial(choose, name) for name in texts), at_once=AT_ONCE)
+        left = {name: text for name, text in texts.items() if name not in shortened}
+        return shortened | await off_loop(
+            sum(map(len, left.values())) // CONDENSE_UNIT, self._condensed, left, sizes
+        )
 
-    def _condensed(
-        self, sources: Sequence[Source], texts: Mapping[str, str], portion: ReadingBatch
-    ) -> dict[str, str]:
-        measure, sizes = self.counter.expected, portion.sizes
+    def _condensed(self, texts: Mapping[str, str], sizes: Mapping[str, int]) -> dict[str, str]:
+        measure = self.counter.expected
         return {
-            s.id: condense(texts[s.id], sizes[s.id], query=self.query, measure=measure).text for s in sources
+            name: condense(text, sizes[name], query=self.query, measure=measure).text
+            for name, text in texts.items()
         }
 
     async def _choose(
         self,
         by_model: Callable[[str, int], Awaitable[str]],
         texts: Mapping[str, str],
-        portion: ReadingBatch,
-        made: dict[str, str],
-        source: Source,
+        sizes: Mapping[str, int],
+        shortened: dict[str, str],
+        name: str,
     ) -> None:
         """After one failure the others are not tried: each would wait as long for the same."""
         if self.problems:
             return
         try:
-            made[source.id] = await by_model(texts[source.id], portion.sizes[source.id])
+            shortened[name] = await by_model(texts[name], sizes[name])
         except BudgetError:
             self.problems["what it may take was used up."] = None  # figures would differ from text to text
         except WorkError as error:
@@ -157,8 +161,8 @@ def batched(
         yield tuple(batch)
 
 
-def with_text(source: Source, text: str) -> SourceText:
-    return SourceText(content=text, **{name: getattr(source, name) for name in _SHARED})
+def with_text(source: Source, text: str, **more: Any) -> SourceText:
+    return SourceText(content=text, **{name: getattr(source, name) for name in _SHARED}, **more)
 
 
 def excerpt(text: str, triage: SourceTriage | None) -> str:
@@ -173,21 +177,13 @@ def excerpt(text: str, triage: SourceTriage | None) -> str:
     return LEFT_OUT.join([*before, *parts, *after]).strip()
 
 
-def _extent(source: Source, triage: Mapping[str, SourceTriage]) -> ReadDepth:
-    return triage[source.id].extent if source.id in triage else ReadDepth.WHOLE
-
-
-def _sized(texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
-    return {name: counter.expected(text) for name, text in texts.items()}
-
-
 def work_of(texts: Mapping[str, str]) -> int:
     """How much there is to look through, in small items."""
     return sum(map(len, texts.values())) // COUNT_UNIT
 
 
-def _count_tokens(sources: Sequence[Source], texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
-    return {s.id: counts().count(s.content_hash or "", texts[s.id], counter) for s in sources}
+def _is_in_part(source: Source, triage: Mapping[str, SourceTriage]) -> bool:
+    return source.id in triage and triage[source.id].extent is ReadDepth.SECTIONS
 
 
 def _passages(source: Source, text: str) -> str:

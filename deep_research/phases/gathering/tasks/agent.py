@@ -3,19 +3,28 @@ tools within what the limits leave; each task has an even part of what the caps 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 
-from deep_research.budget.content_budget import DEFAULTS, ContentRules
+from deep_research.budget.condense import condense
+from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules, Count
 from deep_research.models.base import Message as Turn
+from deep_research.models.base import ModelCall
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
-from deep_research.phases.gathering.tasks.step_prompt import StepPrompt, room_beside
-from deep_research.phases.gathering.tasks.task_context import TaskContext
-from deep_research.phases.gathering.tasks.toolbox import Toolbox
+from deep_research.models.tool_calls import ToolCall, ToolSpec
+from deep_research.phases.gathering.tasks.task_context import PastStep, TaskContext
+from deep_research.phases.gathering.tasks.task_limits import LEAST_OUTPUT, RemainingLimits
+from deep_research.phases.gathering.tasks.tool import THINK, Toolbox
 from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import (
+    AROUND,
+    OF_FORM,
     RULES,
+    STANDARD_MARK,
+    Message,
     Room,
     brief,
     in_window,
@@ -28,11 +37,7 @@ from deep_research.phases.prompting import (
 from deep_research.state import (
     DeepResearchState,
     SubQuery,
-    SubQueryStatus,
     Task,
-    TaskLimits,
-    TaskState,
-    TaskStep,
 )
 from deep_research.text.term_weights import coverage
 from deep_research.text.words import StemFinder, question_terms
@@ -41,8 +46,6 @@ MIN_COVERAGE = 0.2  # of the weight of a question's words, in a finding that is 
 MAX_KNOWN_FINDINGS = 8
 MAX_CONTEXT_CHARS = 4_000
 
-# Tokens of a step that closes a task, its form and instructions included.
-LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
 MOST_OUTPUT = 4_000  # tokens, thoughts included
 LEAST_ROOM = 500  # tokens of what a step is made from, where a limit of its task leaves no more
 OF_CONTEXT, OF_INVENTORY = 0.15, 0.15  # of the room
@@ -91,89 +94,6 @@ def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
         lines.append(f"- {one_line(finding.content)} ({of})")
     text = "\n".join(lines)
     return text if len(text) <= MAX_CONTEXT_CHARS else text[:MAX_CONTEXT_CHARS].rsplit("\n", 1)[0]
-
-
-@dataclass(frozen=True, slots=True)
-class RemainingLimits:
-    """What the next step may take: ``tokens`` and ``usd``, None: there is no bound, or none for a first step, of which
-    nobody knows what it will take. ``end_reason`` says why no step is taken, ``closing`` why the next one has to be the
-    last, by what the latest took; both are empty as a rule. ``tight`` is what is told where it has no room."""
-
-    tokens: int | None = None
-    usd: float | None = None
-    end_reason: str = ""
-    closing: str = ""
-    tight: str = ""
-
-    def fitting(self, output: int, most: int, price: Price | None) -> int:
-        """How many tokens of input, ``most`` at most, may be sent for an answer of ``output`` tokens."""
-        fits = most if self.tokens is None else min(most, self.tokens - output)
-        if self.usd is None or price is None or fits <= 0 or price.most(fits, output) <= self.usd:
-            return max(0, fits)
-        low, high = 0, fits  # the dearer price of long requests makes it no straight line
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if price.most(middle, output) <= self.usd else (low, middle)
-        return low
-
-
-def remaining_limits(
-    limits: TaskLimits, steps: Sequence[TaskStep], price: Price | None = None
-) -> RemainingLimits:
-    """What the limits leave after these steps. The next one closes the task where there is room for it, and by what the
-    latest took for none behind it. ``price`` is that of the model.
-
-    Example:
-        left(TaskLimits(steps=8, tokens=9_000, seconds=600), steps).closing  # "Its 9,000 tokens were used up."
-    """
-    messages = sentences(limits)
-    if len(steps) >= limits.steps:
-        return RemainingLimits(end_reason=messages["steps"])
-    latest = steps[-1] if steps else TaskStep(number=0)
-    # By name: the limit, what is used of it, what the latest step took, and what an answer takes at least.
-    usage: dict[str, tuple[float | None, float, float, float]] = {
-        "tokens": (
-            limits.tokens,
-            sum(step.tokens.total for step in steps),
-            latest.tokens.total,
-            LEAST_INPUT + LEAST_OUTPUT,
-        ),
-        "seconds": (limits.seconds, sum(step.seconds for step in steps), latest.seconds, 0.0),
-    }
-    costs = [step.cost_usd for step in steps]
-    if None not in costs:  # of what is unknown nothing is counted
-        least = price.most(LEAST_INPUT, LEAST_OUTPUT) if price else 0.0
-        usage["usd"] = (limits.usd, sum(cost or 0.0 for cost in costs), latest.cost_usd or 0.0, least)
-    rest = {name: most - spent for name, (most, spent, _, _) in usage.items() if most is not None}
-    behind = {name: took + max(took, least) for name, (_, _, took, least) in usage.items()}
-    reason = next((messages[name] for name, much in rest.items() if much <= 0), "")
-    closing = next((messages[name] for name, much in rest.items() if much < behind[name]), "")
-    if not steps:
-        return RemainingLimits(end_reason=reason)
-    tokens = rest.get("tokens")
-    return RemainingLimits(
-        tokens=None if tokens is None else int(tokens),
-        usd=rest.get("usd"),
-        end_reason=reason,
-        closing=closing,
-        tight=closing or next((messages[name] for name in ("tokens", "usd") if name in rest), ""),
-    )
-
-
-def sentences(limits: TaskLimits) -> dict[str, str]:
-    """What is told of a task that each of its limits ended."""
-    messages = {"steps": f"Its {limits.steps} steps were used up."}
-    if limits.tokens is not None:
-        messages["tokens"] = f"Its {limits.tokens:,} tokens were used up."
-    if limits.usd is not None:
-        messages["usd"] = f"Its {limits.usd:g} dollars were used up."
-    return messages | {"seconds": f"Its {limits.seconds:g} seconds were used up."}
-
-
-def ended_by_them(stands: TaskState) -> bool:
-    """Whether the attempt ended at a limit of its own: another one would take as much and come no further."""
-    finding = stands.finding
-    return finding is not None and finding.stopped in sentences(stands.task.limits).values()
 
 
 class TaskInput(Handoff):
@@ -290,42 +210,131 @@ def _tail(handoff: TaskInput, desk: TaskContext, toolbox: Toolbox, number: int, 
     return "\n\n".join([*lines, f"{step} {manner(handoff)} Quotes stay in theirs."])
 
 
-def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
-    """Those of the ``place``-th of ``count`` tasks that go out together: each has an even part of what the caps of the
-    run leave beside what tasks under way hold, settled before any of them begins, so that who comes first does not
-    show."""
-    options, budget = state.options, state.options.budget
-    under_way = [t for t in state.tasks if t.finding is None and is_worked_on(t, state)]
+CONDENSED_SHARE, MIN_CONDENSED_TOKENS = 0.25, 100  # of an output that is condensed, and at least
+FIRST_WEIGHT, LATEST_WEIGHT = (
+    0.5,
+    0.9,
+)  # of outputs, from the first step to the latest: it is what is decided on
 
-    def part(cap: int | None, used: int, held: Iterable[int | None]) -> int | None:
-        if cap is None:
-            return None
-        each, over = divmod(max(0, cap - used - sum(most or 0 for most in held)), count)
-        return each + (place < over)
 
-    return TaskLimits(
-        steps=state.task_steps,
-        tokens=options.tasks.max_tokens,
-        usd=options.tasks.max_usd,
-        seconds=options.tasks.max_seconds,
-        searches=part(
-            budget.max_searches,
-            state.usage.searches,
-            (rest_of(t.task.limits.searches, sum(s.searches for s in t.steps)) for t in under_way),
-        ),
-        fetches=part(
-            budget.max_fetches,
-            state.usage.fetches,
-            (rest_of(t.task.limits.fetches, sum(s.fetches for s in t.steps)) for t in under_way),
-        ),
+class StepPrompt(Message):
+    """A message with ``turns`` behind it."""
+
+    def __init__(self, room: Room) -> None:
+        super().__init__(room)
+        self.turns: tuple[Turn, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return super().size + sum(map(self._tokens, self.turns))
+
+    def call(self, system: str, output: int, *, label: str = "") -> ModelCall:
+        call = super().call(system, output, label=label)
+        return call.model_copy(update={"messages": (*call.messages, *self.turns)})
+
+    def add_steps(self, steps: Sequence[PastStep], question: str, half: int, room: int) -> str:
+        """Adds the turns of past steps, and returns the text of the outputs that are shown whole. ``half`` are the
+        tokens of half the window, beyond which outputs are condensed; ``room`` those that all of it may take."""
+        texts = [[showing.text for showing in step.showings] for step in steps]
+        condensed = condensed_outputs(texts, half, question, self.count)
+        turns = [_model_turn(step) for step in steps]
+        left = max(0, room - self.size - sum(self._tokens(turn) + AROUND for turn in turns))
+        if self.rules.enabled and sum(self.count(text) for outputs in condensed for text in outputs) > left:
+            condensed = self._fitted(steps, left, question)
+        for step, turn, outputs in zip(steps, turns, condensed, strict=True):
+            self.turns += (turn, self._outputs(step, turn, outputs))
+        pairs = zip(chain(*condensed), chain(*texts), strict=True)
+        return "\n".join(text for text, whole in pairs if text == whole)
+
+    def end(self, text: str) -> None:
+        """Adds our last words, which are others in each step."""
+        if not self.turns:
+            self.cut()
+            self.add(text)
+            return
+        last = self.turns[-1]
+        content = "\n\n".join(filter(None, (last.content, text)))
+        cuts = (len(last.content),) if last.content else ()
+        self.turns = (*self.turns[:-1], last.model_copy(update={"content": content, "cuts": cuts}))
+
+    def _fitted(self, steps: Sequence[PastStep], tokens: int, question: str) -> list[list[str]]:
+        contents = [
+            [
+                Content(_label(step, number), (showing.text,), _weight(place, len(steps)))
+                for number, showing in enumerate(step.showings, 1)
+            ]
+            for place, step in enumerate(steps)
+        ]
+        texts = self.fitted(
+            list(chain(*contents)), tokens, question, "what the steps of a task have shown"
+        ).texts
+        return [[texts[content.id] for content in outputs] for outputs in contents]
+
+    def _outputs(self, step: PastStep, turn: Turn, texts: Sequence[str]) -> Turn:
+        if not turn.calls:
+            return Turn(content="\n\n".join(texts))
+        outputs = tuple(
+            call.output(self.fenced(_label(step, number), text), failed=use.failed)
+            for number, (call, use, text) in enumerate(
+                zip(turn.calls, step.record.uses, texts, strict=True), 1
+            )
+        )
+        return Turn(outputs=outputs)
+
+    def _tokens(self, turn: Turn) -> int:
+        if turn.native:
+            return turn.native.tokens
+        return sum(self.count(text.replace(self.mark, STANDARD_MARK)) for text in turn.texts)
+
+
+def room_beside(room: Room, tools: Sequence[ToolSpec]) -> int:
+    """The tokens of a room that tools take, beyond those that it leaves for the form of an answer."""
+    size = room.counter.expected(json.dumps([tool.model_dump() for tool in tools]))
+    return max(0, size - OF_FORM)
+
+
+def condensed_outputs(
+    steps: Sequence[Sequence[str]], most: int, question: str, count: Count
+) -> list[list[str]]:
+    """The outputs of steps as they are shown: whole until they have more than ``most`` tokens together; then those before
+    the latest step are condensed, with regard to the question, and stay as they are then. What is shown of the first
+    steps follows from these alone, so each further step finds the same before it.
+
+    Example:
+        condensed_outputs([["a long text"], ["the latest"]], 1_000, "How tall is it?", count)
+    """
+    shown: list[list[str]] = []
+    condensed = 0
+    for place, outputs in enumerate(steps):
+        shown.append(list(outputs))
+        if place > condensed and sum(count(text) for each in shown for text in each) > most:
+            for earlier in range(condensed, place):
+                shown[earlier] = [_condensed(text, question, count) for text in steps[earlier]]
+            condensed = place
+    return shown
+
+
+def _condensed(text: str, question: str, count: Count) -> str:
+    size = max(MIN_CONDENSED_TOKENS, int(count(text) * CONDENSED_SHARE))
+    return text if count(text) <= size else condense(text, size, query=question, measure=count).text
+
+
+def _model_turn(step: PastStep) -> Turn:
+    """The turn of the model: as its service gave it, or with the calls that the log has. Those are without secrets, and
+    the same in a task that was resumed."""
+    if step.turn is not None:
+        return step.turn
+    calls = tuple(
+        ToolCall(id=f"step_{step.record.number}_{number}", name=use.tool, arguments=use.arguments)
+        for number, use in enumerate(step.record.uses, 1)
+        if use.tool != THINK
     )
+    return Turn(role="assistant", content=step.record.thought or "…", calls=calls)
 
 
-def rest_of(most: int | None, used: int) -> int | None:
-    return None if most is None else max(0, most - used)
+def _label(step: PastStep, number: int) -> str:
+    return f"step {step.record.number}.{number}"
 
 
-def is_worked_on(stands: TaskState, state: DeepResearchState) -> bool:
-    """One whose sub-query was dropped is worked on no more, unless it has something already."""
-    superseded_ids = {s.id for s in state.sub_queries if s.status is SubQueryStatus.SUPERSEDED}
-    return not stands.is_settled and (stands.task.sub_query_id not in superseded_ids or bool(stands.steps))
+def _weight(place: int, count: int) -> float:
+    return FIRST_WEIGHT + (LATEST_WEIGHT - FIRST_WEIGHT) * (place + 1) / count

@@ -20,28 +20,24 @@ from deep_research.models.failures import Verdict
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.tasks.agent import RemainingLimits, TaskInput, remaining_limits
-from deep_research.phases.gathering.tasks.task_context import TaskContext
-from deep_research.phases.gathering.tasks.task_finding import lost_quotes, task_finding
+from deep_research.phases.gathering.tasks.agent import TaskInput
+from deep_research.phases.gathering.tasks.task_context import TaskContext, lost_quotes, task_finding
+from deep_research.phases.gathering.tasks.task_limits import RemainingLimits, remaining_limits
 from deep_research.phases.gathering.tasks.task_steps import PHASE, TaskEnvironment, Used, record_step
-from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
-from deep_research.phases.gathering.tasks.toolbox import (
+from deep_research.phases.gathering.tasks.tool import (
+    BUILT_IN,
     DONE,
     LONGEST_THOUGHT,
     MOST_AT_ONCE,
     THINK,
     TaskEnd,
+    Tool,
     Toolbox,
+    ToolResult,
 )
 from deep_research.phases.handoff import QueryFilter, with_latest
 from deep_research.phases.prompting import one_line
-from deep_research.state import (
-    Task,
-    TaskFinding,
-    TaskState,
-    TaskStep,
-    ToolUse,
-)
+from deep_research.state import Task, TaskFinding, TaskState, TaskStep, ToolUse
 from deep_research.state.events import Event, LimitReached, Progress, Started, TaskFinished, TaskStepped
 
 TOO_MANY = "At most four tools are used in one step. Call it in the next one, if it is still needed."
@@ -157,7 +153,7 @@ class TaskRunner:
             outcomes = await self._run_calls(turn.calls[:MOST_AT_ONCE], stands)
             outcomes += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MOST_AT_ONCE:]]
         thinking = Used(THINK, {}, None if repeated else ToolResult(text=GO_ON), REPEATED * bool(repeated))
-        await self._record(step, outcomes or [thinking], began, turn)
+        await record_step(self.place, self.task, self.desk, step, outcomes or [thinking], began, turn=turn)
 
     def _end(self, turn: Turn, *, last: bool) -> tuple[TaskEnd, str]:
         """What a turn ends the task with, and why it cannot be used so. Of the last turn all that is there is taken."""
@@ -168,9 +164,8 @@ class TaskRunner:
             return self.toolbox.end(call), ""
         except ToolError as error:
             answer = call.arguments.get("answer")
-            return TaskEnd(answer=answer if isinstance(answer, str) else turn.content), "" if last else str(
-                error
-            )
+            end = TaskEnd(answer=answer if isinstance(answer, str) else turn.content)
+            return end, "" if last else str(error)
 
     # Tools
 
@@ -230,10 +225,7 @@ class TaskRunner:
             result = _of_tool(tool, result)
         elif left_out:
             result = result.model_copy(update={"notes": (*result.notes, left_out)})
-        strange = [
-            excerpt.source_id for excerpt in result.excerpts if excerpt.source_id not in self.desk.sources
-        ]
-        if strange:
+        if any(excerpt.source_id not in self.desk.sources for excerpt in result.excerpts):
             use.problem = f"{tool.name} showed a source that this task does not have."
             use.searches, use.fetches = max(result.searches, tool.searches), max(result.fetches, tool.fetches)
         else:
@@ -292,10 +284,6 @@ class TaskRunner:
 
     # The log
 
-    async def _record(self, step: TaskStep, uses: Sequence[Used], began: float, turn: Turn) -> None:
-        """One unit: what the tools gave, with the sources and texts that came."""
-        await record_step(self.place, self.task, self.desk, step, uses, began, turn=turn)
-
     async def _finish(
         self,
         stands: TaskState,
@@ -304,23 +292,17 @@ class TaskRunner:
         step: TaskStep | None = None,
         began: float = 0.0,
     ) -> None:
-        events: list[Event] = []
+        at: dict[str, Any] = {"task_id": self.task.id, "attempt": self.task.attempt}
         if step is not None:
             took = round(asyncio.get_running_loop().time() - began, 3)
-            stepped = TaskStepped(
-                task_id=self.task.id,
-                attempt=self.task.attempt,
-                step=step.model_copy(update={"seconds": took}),
-            )
-            events.append(stepped)
+            more = (TaskStepped(**at, step=step.model_copy(update={"seconds": took})), *more)
         if not (stands.source_ids or self.place.journal.state.searching_stopped):
-            if events or more:
-                await self.place.journal.record(*events, *more)
+            if more:
+                await self.place.journal.record(*more)
             await self.search(finding)
             return
         finding = finding.model_copy(update={"source_ids": stands.source_ids})
-        finished = TaskFinished(task_id=self.task.id, attempt=self.task.attempt, finding=finding)
-        await self.place.journal.record(*events, *more, finished)
+        await self.place.journal.record(*more, TaskFinished(**at, finding=finding))
 
 
 def _of_tool(tool: Tool, result: ToolResult) -> ToolResult:

@@ -16,18 +16,10 @@ from deep_research.phases.base import WorkLimits
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.tasks.agent import (
-    LLMTaskAgent,
-    TaskInput,
-    context_of,
-    ended_by_them,
-    is_worked_on,
-    limits_of,
-    rest_of,
-)
-from deep_research.phases.gathering.tasks.egress import Egress
-from deep_research.phases.gathering.tasks.library import Library, Overrule, TaskParts, allowed
+from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of
+from deep_research.phases.gathering.tasks.library import Egress, Library, Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.task_context import TaskContext
+from deep_research.phases.gathering.tasks.task_limits import ended_by_them, is_worked_on, limits_of, rest_of
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
     nothing_found,
@@ -36,7 +28,7 @@ from deep_research.phases.gathering.tasks.task_review import (
 )
 from deep_research.phases.gathering.tasks.task_runner import TaskRunner
 from deep_research.phases.gathering.tasks.task_steps import Ask, TaskEnvironment, TaskSearch
-from deep_research.phases.gathering.tasks.toolbox import Toolbox
+from deep_research.phases.gathering.tasks.tool import Toolbox
 from deep_research.phases.gathering.tasks.tools import tools_of
 from deep_research.phases.handoff import shared
 from deep_research.phases.prompting import one_line
@@ -112,8 +104,7 @@ class TaskScheduler:
             await self._each(self._work, [t for t in self._open(ids) if t.finding is None])
             await self._each(self._review, [t for t in self._open(ids) if t.finding and not t.review])
             await self._ask_hook(ids)
-            again = await self._settle(ids)
-            if not again:
+            if not await self._settle(ids):
                 return
 
     async def _look_at_servers(self) -> None:
@@ -126,10 +117,8 @@ class TaskScheduler:
 
         hashes = {name: of for task in self.journal.state.tasks for name, of in task.task.tool_hashes.items()}
         self._offer = await offer_of(self.parts.servers, self._tool_names(), hashes)
-        new = [note for note in self._offer.notes if note not in self._place.notices]
-        self._place.notices.update(new)
-        if new:
-            await self.journal.record(*(NoticeAdded(notice=Notice(name=TASK, message=note)) for note in new))
+        if notices := self._place.new_notices(TASK, *self._offer.notes):
+            await self.journal.record(*notices)
 
     def _tool_names(self, data_sources: Sequence[str] = ()) -> tuple[str, ...]:
         """What a task may use that is kept to these data sources. Tools of servers are of the web: where it may not be
@@ -206,10 +195,10 @@ class TaskScheduler:
         sub_query = next(s for s in state.sub_queries if s.id == task.sub_query_id)
         told = self.handoff(sub_query, state)
         model, desk = self._place.model, self._desk(stands)
+        search = partial(self._search, task, desk, told)
         if model is None:
-            await self._search(stands, desk, told)
+            await search()
             return
-        search = partial(self._search_instead, task, desk, told)
         told = told.model_copy(update={"known_addresses": frozenset()})
         by_id = {source.id: source for source in state.sources}
         found_before = (i for finding in stands.earlier for i in finding.source_ids)
@@ -227,18 +216,13 @@ class TaskScheduler:
         await TaskRunner(self._place, handoff, desk, toolbox, model, search).run()
 
     async def _search(
-        self, stands: TaskState, desk: TaskContext, handoff: GathererInput, ended: TaskFinding | None = None
+        self, task: Task, desk: TaskContext, told: GathererInput, ended: TaskFinding | None = None
     ) -> None:
-        search_handoff = handoff.model_copy(update={"sub_queries": (stands.task.question,)})
-        library = self._library(stands, search_handoff)
-        await TaskSearch(self._place, stands, desk, library).run(self.ask, ended)
-
-    async def _search_instead(
-        self, task: Task, desk: TaskContext, told: GathererInput, ended: TaskFinding
-    ) -> None:
-        """Without the model, after the steps that it made."""
+        """Without a model, after the steps that one made."""
         stands = next(t for t in self.journal.state.tasks if t.task.id == task.id)
-        await self._search(stands, desk, told, ended)
+        library = self._library(stands, told.model_copy(update={"sub_queries": (task.question,)}))
+        left = rest_of(stands.task.limits.searches, sum(step.searches for step in stands.steps))
+        await TaskSearch(self._place, stands, desk, library, left).run(self.ask, ended)
 
     def _desk(self, stands: TaskState) -> TaskContext:
         egress = Egress(
@@ -273,12 +257,8 @@ class TaskScheduler:
         size = sum(len(fact.content) for fact in finding.facts) // _UNIT * max(1, len(finding.facts))
         ruled = await off_loop(size, reviewed_by_rules, stands.task, finding, sources)
         models = self.models
-        if (
-            not by_model
-            or models is None
-            or not finding.facts
-            or not models.roles.chain_of(ModelRole.REVIEWER)
-        ):
+        is_asked = by_model and models is not None and bool(finding.facts)
+        if models is None or not (is_asked and models.roles.chain_of(ModelRole.REVIEWER)):
             return ruled
         review_input = ReviewInput(
             **shared(state, PHASE),
@@ -323,8 +303,10 @@ class TaskScheduler:
         for stands in tasks:
             if stands not in again:
                 events += completion_events(stands, by_id[stands.task.sub_query_id])
-        for place, stands in enumerate(again):
-            events.append(TaskDispatched(task=_again(stands, limits_of(state, place, len(again)))))
+        events += [
+            TaskDispatched(task=_again(stands, limits_of(state, place, len(again))))
+            for place, stands in enumerate(again)
+        ]
         if events:
             await self.journal.record(*events)
         return bool(again)
