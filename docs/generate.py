@@ -88,7 +88,6 @@ a file of the folder caused it.
 | a server in `mcp_servers` | its token goes to its address, or the engine starts its command | refused |
 | a proxy in `fetch.proxy` | its own password goes there | only `off` and `environment` |
 | a path (`corpus`, `data_dir`, files, `replay:FILE`) | anywhere | only inside the folder |
-| `dense_model` | a name or a folder | only a name |
 
 If the folder's file names a model file or a `data_dir`, the same limits hold for that model file and for the runs in that
 `data_dir`. The engine does not resume a run whose set-up goes beyond them. If you trust the folder, name its file:

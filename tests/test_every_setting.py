@@ -191,7 +191,6 @@ TABLE = {
     "memory": Row(anyway=process.where_it_is_kept_what_is_remembered),
     "users_file": Row(anyway=process.users_that_a_run_may_name),
     "named_corpora": Row(anyway=searching.documents_by_name),
-    "dense_model": Row(anyway=searching.an_order_by_meaning),
     "search": Row(anyway=searching.providers_by_name),
     "search_urls": Row(anyway=searching.where_services_are),
     "mcp_servers": Row(anyway=searching.servers_to_search_with, model=tasks.servers_whose_tools_tasks_use),

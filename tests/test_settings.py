@@ -109,7 +109,6 @@ OTHERS: dict[str, Any] = {
     "users_file": None,
     "depth": "standard",
     "remember": False,
-    "dense_model": None,
     "search": (),
     "language": None,
     "audience": None,

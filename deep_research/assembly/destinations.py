@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from deep_research.addresses import is_loopback, is_same_server, server_of
 from deep_research.budget.metered import ModelRoles
 from deep_research.patterns import regex
 from deep_research.settings import Settings
-from deep_research.sources.documents.dense import HUB_KEY, HUB_URL, hub_url
 from deep_research.sources.search.policy import Service
 from deep_research.state import ModelRole
 from deep_research.state.setup import NAMED, ROLES
@@ -50,7 +47,6 @@ def destinations(
                 *_of_searches(services),
                 *_of_mcp_servers(settings),
                 *_of_pages(settings, services),
-                *_of_hub(settings),
             )
         )
     )
@@ -100,13 +96,6 @@ def _of_pages(settings: Settings, services: Sequence[Service]) -> Iterator[Desti
         proxy = settings.fetch.proxy
         by = f", by {server_of(proxy)}" if "://" in proxy else ""
         yield Destination(server=f"{FOUND_SITES}{by}", uses=("pages",))
-
-
-def _of_hub(settings: Settings) -> Iterator[Destination]:
-    """The embedding model comes from its hub, unless it is a folder."""
-    model = settings.dense_model
-    if model and settings.corpus and not settings.local_only and not Path(model).exists():
-        yield from _at(hub_url(), HUB_URL, HUB_KEY if os.environ.get(HUB_KEY) else "", "dense_model")
 
 
 def _at(url: str, own_url: str, key: str, use: str) -> Iterator[Destination]:

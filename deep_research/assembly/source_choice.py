@@ -17,7 +17,6 @@ from deep_research.phases.gathering.source_reading import Pages, SourceReader
 from deep_research.provenance.quality import QualityLists
 from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
-from deep_research.sources.documents.dense import load_stage
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.readers import unloadable
 from deep_research.sources.search import SearchProvider, SourceType
@@ -138,9 +137,6 @@ def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
         settings.corpus,
         data_dir=settings.data_dir,
         max_file_bytes=settings.max_file_bytes,
-        dense=load_stage(settings.dense_model, local_only=settings.local_only)
-        if settings.dense_model
-        else None,
         extractor=extractor,
     )
 

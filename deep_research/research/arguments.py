@@ -113,7 +113,6 @@ class SettingArguments(CommonArguments, total=False):
     strict_hooks: bool | None
     named_corpora: Mapping[str, Path | str] | None
     users_file: Path | str | None
-    dense_model: str | None
     local_only: bool | None
     search_urls: Mapping[str, str] | None
     mcp_servers: Mapping[str, Mapping[str, Any] | McpServer] | None

@@ -64,8 +64,6 @@ class FolderFile:
                 raise self._refusal(name, text, "an address, to which keys or documents would go", source)
         elif _FILE_MODEL in model:
             self._check_path(name, model.partition(_FILE_MODEL)[2], source)
-        elif name == "dense_model" and Path(text).expanduser().exists():
-            raise self._refusal(name, text, "a model that is a file", source)
 
     def _check_path(self, name: str, text: str, source: str) -> None:
         try:

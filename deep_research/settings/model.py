@@ -288,10 +288,6 @@ class Settings(BaseModel):
         description="TOML file with the users and what each may use; the engine refuses a user that is not in it."
         " Unset: every user may use everything.",
     )
-    dense_model: Name | None = Field(
-        default=None,
-        description="Sentence-embedding model that helps to rank local documents; needs the extra `dense`.",
-    )
     search: Names = Field(
         default=(),
         description="What to search, in order of preference: names of services, `web` for all that are ready, "

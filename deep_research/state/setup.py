@@ -74,7 +74,6 @@ class SetUp(Record):
     local_only: bool = False
     fetch_enabled: bool = True
     max_rewordings: int = 1
-    dense_model: str | None = None
     reflection: str = "on_failure"
     on_outage: str = "park"
     judge: str = "all"

@@ -9,13 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 from held_loop import spent
-from long_runs import LEFT, TEXT, LongModel, Place, long_text, places, run
+from long_runs import LEFT, LongModel, Place, long_text, places, run
 
 from deep_research import Budget
 from deep_research.errors import DeepResearchError, StoreError, bounded_line
 from deep_research.logs import configure, cut, describe_error, get_log, redact_value, register_secret
-from deep_research.sources.documents.dense import DenseStage
-from deep_research.sources.documents.hits import Hit
 from deep_research.store import MemoryStore
 
 pytestmark = pytest.mark.timed
@@ -69,28 +67,6 @@ def test_little_is_left_of_what_an_extension_says(place: Place, log: io.StringIO
 def test_little_is_left_of_what_an_extension_says_in_any_characters(place: Place, log: io.StringIO) -> None:
     for kind in KINDS:
         check(place, kind, log)
-
-
-def test_little_is_left_of_what_an_embedding_model_says() -> None:
-    def fail(texts: object) -> list[list[float]]:
-        raise ValueError("x" * SIZE)
-
-    hits = [
-        Hit(
-            path=f"{n}.md",
-            title="Orm",
-            text=TEXT,
-            snapshot_hash="",
-            published=None,
-            passages=(),
-            score=1.0,
-            relevance=1.0,
-        )
-        for n in range(2)
-    ]
-    with pytest.raises(DeepResearchError) as raised:
-        DenseStage(fail).order("orm", hits)
-    assert len(str(raised.value)) < 20_000
 
 
 def test_little_is_left_of_what_a_store_says(log: io.StringIO) -> None:

@@ -1,9 +1,7 @@
 """What settings change in searching and reading, which every agent's run does alike."""
 
 import asyncio
-import importlib.machinery
 import sys
-import types
 from datetime import date
 from pathlib import Path
 
@@ -270,37 +268,3 @@ def what_the_user_trusts_somewhat(tmp_path):
 
 def what_the_user_does_not_trust(tmp_path):
     assert quality_of_a_page(tmp_path, quality={"low": "example.org/a"}) == "low"
-
-
-def an_order_by_meaning(tmp_path, monkeypatch):
-    """A model of that name is loaded from the package, which a stand-in takes the place of."""
-    asked = []
-
-    class SentenceTransformer:
-        def __init__(self, name, *, local_files_only):
-            asked.append((name, local_files_only))
-
-        def encode(self, texts, show_progress_bar):
-            return [[1.0, 0.0] if "bell" in text.lower() else [0.0, 1.0] for text in texts]
-
-    module = types.ModuleType("sentence_transformers")
-    module.__spec__ = importlib.machinery.ModuleSpec("sentence_transformers", None)
-    module.SentenceTransformer = SentenceTransformer
-    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
-    for name in ("a", "b", "c"):
-        text = f"# Tower {name}\n\nWhat is known of towers: tower {name} has a {'bell' if name == 'c' else 'door'}."
-        (tmp_path / f"{name}.md").write_text(text, "utf-8")
-    found = {
-        model: run(
-            tmp_path / "data",
-            scripted_agents(without=["gatherer"]),
-            "bell of towers",
-            search=(),
-            corpus=tmp_path,
-            dense_model=model,
-            local_only=local_only,
-        ).status
-        for model, local_only in ((None, False), ("small-model", False), ("other-model", True))
-    }
-    assert set(found.values()) == {"completed"}
-    assert asked == [("small-model", False), ("other-model", True)]

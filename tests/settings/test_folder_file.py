@@ -41,7 +41,6 @@ REACHING: list[tuple[str, str]] = [
         for path in ('"~/.ssh"', '"/etc"', '"docs/../.."', '"link"', '"~nobody-of-this-name"')
     ),
     ("corpus", '["docs", "link/more"]'),
-    ("dense_model", '"docs"'),
 ]
 STAYING: list[tuple[str, str]] = [
     ("model", '"openai:m"'),
@@ -53,7 +52,6 @@ STAYING: list[tuple[str, str]] = [
     ("domains", '"https://example.org"'),
     ("system_prompt", '"Cite https://example.org."'),
     ("fetch.proxy", '"environment"'),
-    ("dense_model", '"all-MiniLM-L6-v2"'),
 ]
 
 

@@ -43,11 +43,10 @@ OWN_SERVERS = {
     "SEMANTIC_SCHOLAR_API_KEY": "api.semanticscholar.org:443",
     "OPENALEX_API_KEY": "api.openalex.org:443",
 }
-OF_THE_HUB = "HF_TOKEN"  # which the client of the hub reads, and this package only names
 HEADERS = {
     f"{name}_API_KEY": f"{name}_CUSTOM_HEADERS" for name in ("ANTHROPIC", "OPENAI")
 }  # go where the key goes
-OF_SDKS = ("ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", "OLLAMA_API_KEY", OF_THE_HUB)  # are sent nowhere
+OF_SDKS = ("ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY", "OLLAMA_API_KEY")  # are sent nowhere
 PASSWORD = "the password of the proxy"
 SERVICES = ("tavily", "google", "semantic_scholar", "openalex")
 CALL = ModelCall(messages=(Message(content="How tall is the tower?"),), max_output=100, timeout=60)
@@ -133,7 +132,6 @@ TABLE: dict[str, list[Row]] = {
     "record_models": of_paths(),
     "content_archive.dir": of_paths(),
     "data_dir": of_paths(),
-    "dense_model": [Row(value='"kept"', folder=REFUSED), Row(value='"some-model"')],
     "mcp_servers": [
         Row(
             value='{ notes = { url = "{url}", token_variable = "OPENAI_API_KEY", ' + _SEARCHES,
@@ -181,7 +179,7 @@ def test_every_variable_of_a_key_that_the_code_reads_is_among_those_that_are_lis
     found = {name for text in texts for name in quoted.findall(text)}
     # They go to their servers alone: tests/client/test_connection.py, tests/capabilities/test_remote_capability.py.
     of_clients = {"DEEP_RESEARCH_TOKEN", "RESEARCHER_SERVICE_TOKEN"}
-    assert found == {*OWN_SERVERS, OF_THE_HUB, *of_clients}
+    assert found == {*OWN_SERVERS, *of_clients}
 
 
 installed = cache(entry_points)  # it looks through all packages

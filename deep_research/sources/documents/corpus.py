@@ -17,7 +17,6 @@ from typing import NamedTuple
 from deep_research.errors import CorpusError, SearchError
 from deep_research.patterns import regex
 from deep_research.retrieval.headings import SectionName
-from deep_research.sources.documents.dense import CANDIDATES_PER_HIT, DenseStage
 from deep_research.sources.documents.folder import (
     LINK,
     LOCK_FILE,
@@ -103,7 +102,6 @@ class LocalCorpus(SearchProvider):
         max_text_bytes: int = MAX_TEXT_BYTES,
         max_file_bytes: int = MAX_FILE_BYTES,
         lock_timeout: float = 60.0,
-        dense: DenseStage | None = None,
         extractor: Extractor | None = None,
     ) -> None:
         root_paths = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
@@ -113,7 +111,6 @@ class LocalCorpus(SearchProvider):
         self._folder = Path(data_dir) / "corpora"
         self._lock_timeout = lock_timeout
         self._max_text_bytes = max_text_bytes
-        self._dense = dense
         self._max_file_bytes = max_file_bytes
         self._roots: list[Root] = []
         self._preparing = threading.Lock()
@@ -197,7 +194,7 @@ class LocalCorpus(SearchProvider):
         for throw_away in (False, True):
             self.prepare()
             try:
-                return self.merge_hits(self._roots, request, dense=self._dense)
+                return self.merge_hits(self._roots, request)
             except SearchError as error:
                 if not error.data.get("damaged"):
                     raise
@@ -206,15 +203,13 @@ class LocalCorpus(SearchProvider):
                     root.index.delete()
                 self._report = None
         self.prepare()
-        return self.merge_hits(self._roots, request, dense=self._dense)
+        return self.merge_hits(self._roots, request)
 
     @staticmethod
-    def merge_hits(
-        roots: Sequence[Root], request: SearchRequest, *, dense: DenseStage | None = None
-    ) -> list[SearchResult]:
+    def merge_hits(roots: Sequence[Root], request: SearchRequest) -> list[SearchResult]:
         """Hits of all roots as one list. BM25 does not compare between indexes, so with several the share of
-        the query that is covered decides first, weighted by the words of all of them. ``dense`` may change the order
-        of what was matched. Raises `SearchError`."""
+        the query that is covered decides first, weighted by the words of all of them.
+        Raises `SearchError`."""
         several = len(roots) > 1
         pooled = None
         if several and (terms := query_terms(request.query)):
@@ -224,12 +219,11 @@ class LocalCorpus(SearchProvider):
         for root in roots:
             hits = root.index.search(
                 request.query,
-                request.width * (CANDIDATES_PER_HIT if dense else 1),
+                request.width,
                 exclude=root.paths(request.exclude),
                 statistics=pooled,
                 linked=int(request.limit * LINKED_SHARE),
-                # Which of them are new enough is not known before they are ordered anew.
-                new=None if dense else request.limit,
+                new=request.limit,
                 known_paths=root.paths(request.known_addresses),
             )
             for place, hit in enumerate(hits):
@@ -238,9 +232,6 @@ class LocalCorpus(SearchProvider):
                 entries.append(_Ranked(order, address, hit))
         entries.sort(key=lambda entry: entry.order)
         direct = [entry for entry in entries if not entry.hit.via]
-        if dense:
-            places = dense.order(request.query, [entry.hit for entry in direct])
-            direct = [direct[place] for place in places]
         linked = [entry for entry in entries if entry.hit.via][: int(request.limit * LINKED_SHARE)]
         best = [*direct[: request.width - len(linked)], *linked]
         return [search_result(entry.address, entry.hit) for entry in best]

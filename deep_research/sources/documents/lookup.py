@@ -10,10 +10,8 @@ from typing import NamedTuple
 from deep_research.sources.documents.frequencies import Statistics, frequencies
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.name_index import IndexSnapshot
-from deep_research.sources.documents.pruning import Pruning
-from deep_research.sources.documents.terms import Cover, match_expression, path_words, shortened, stem
+from deep_research.sources.documents.terms import Cover, match_expression, path_words, stem
 from deep_research.state import Span
-from deep_research.text.language import ENGLISH
 
 PASSAGES_PER_HIT = 4
 SMALL_CORPUS_MAX_PASSAGES = 200  # passages
@@ -25,18 +23,6 @@ _BEST = """
 SELECT p.document, d.path, d.title, d.published, d.language, p.start, p.stop, p.heading, best.score
 FROM (
     SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words WHERE words MATCH ?
-    ORDER BY score LIMIT ?
-) AS best
-JOIN passages AS p ON p.id = best.id
-JOIN documents AS d ON d.id = p.document
-ORDER BY best.score, d.path, p.start
-"""
-# The same of the passages that match another expression too; by the plus these are looked for once, not row by row.
-_BEST_OF_SOME = """
-SELECT p.document, d.path, d.title, d.published, d.language, p.start, p.stop, p.heading, best.score
-FROM (
-    SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words
-    WHERE words MATCH ? AND +rowid IN (SELECT rowid FROM words WHERE words MATCH ?)
     ORDER BY score LIMIT ?
 ) AS best
 JOIN passages AS p ON p.id = best.id
@@ -146,36 +132,16 @@ class _Look:
         """The best ``width`` passages with one of ``terms``."""
         if not terms:
             return []
-        everything = match_expression(terms, self._languages)
-        if rows := self._of_candidates(everything, terms, width):
-            return rows
-        return self._matched(width, _BEST, everything)
+        return self._matched(width, match_expression(terms, self._languages))
 
-    def _of_candidates(self, everything: str, terms: Sequence[str], width: int) -> list[_Found]:
-        """The best ``width`` passages, if they can be told without a score for each; else nothing."""
-        if self._languages or any(shortened(ENGLISH, term) for term in terms):
-            return []
-        pruning = Pruning(self._own, terms)
-        candidates = pruning.candidates()
-        for _ in range(2):
-            if not candidates:
-                break
-            rows = self._matched(width, _BEST_OF_SOME, everything, candidates.expression)
-            if len(rows) < width:
-                break
-            last = -rows[-1].score
-            if last > candidates.most:
-                return rows
-            candidates = pruning.candidates(last)  # none that is as good is left out of these
-        return []
-
-    def _matched(self, width: int, statement: str, *expressions: str) -> list[_Found]:
+    def _matched(self, width: int, expression: str) -> list[_Found]:
         """The best ``width`` rows. Those of the last expressions are remembered: a run looks at what its question
         matches, and then searches for it."""
-        cached_width, rows = self._matched_before.get(expressions, (0, []))
+        cached_width, rows = self._matched_before.get(expression, (0, []))
         if cached_width < width:
-            rows = [_Found._make(row) for row in self.connection.execute(statement, (*expressions, width))]
-            self._matched_before[expressions] = width, rows
+            found_rows = self.connection.execute(_BEST, (expression, width))
+            rows = [_Found._make(row) for row in found_rows]
+            self._matched_before[expression] = width, rows
         return rows[:width]
 
     def by_document(self, rows: Iterable[_Found]) -> list[list[_Found]]:

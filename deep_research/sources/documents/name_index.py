@@ -154,7 +154,7 @@ class _Known:
     frequencies: dict[str, int] = field(default_factory=dict)
     names: dict[str, NamesOfText] = field(default_factory=dict)
     openings: dict[int, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    matched: dict[tuple[str, ...], tuple[int, list[Any]]] = field(default_factory=dict)
+    matched: dict[str, tuple[int, list[Any]]] = field(default_factory=dict)
 
     def full(self) -> bool:
         return len(self.names) > _MAX_TEXTS or len(self.openings) > _MAX_TEXTS
@@ -194,7 +194,7 @@ class IndexSnapshot:
         return self._cache.languages
 
     @property
-    def matched(self) -> dict[tuple[str, ...], tuple[int, list[Any]]]:
+    def matched(self) -> dict[str, tuple[int, list[Any]]]:
         """The best rows of the last expressions, for `look_up`."""
         return self._cache.matched
 

@@ -90,6 +90,15 @@ def read_chapter(raw: bytes) -> tuple[str, str]:
     return titles.text_of(titles.heading(tree, [])), text
 
 
+def read_made(page: str) -> str:
+    """The text of a page that another reader made of its own markup, in which nothing is hidden and all is content."""
+    tree = _tree(page)
+    if tree is None:
+        return html_text.extract(page)
+    html_tables.level(tree)
+    return whole(tree)
+
+
 def check_readable(text: str, page: str) -> None:
     """``text`` is what was found of ``page``. Raises `UnreadableError` when it is none of what the page is for: what it
     asks instead is told, so that nobody takes it for a source."""

@@ -30,7 +30,7 @@ KEPT = "\x1e"  # begins a block of these, where it is wanted
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
 _LAYOUT_CELL_CHARS = 300  # characters; a row with more text than this is a piece of a page
 _MAIN_LENGTH_CHARS = 200  # characters; a <main> with less does not stand for its page
-_BAR = regex(r" \|(?: |\Z)")
+_BAR = regex(r"(?: |\A)\|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
 _ENDS = (".", ":", "?", "!", "…")  # of a term, behind which no colon is needed
 

@@ -83,25 +83,25 @@ _EXTRA = ("kreuzberg", '"deep-research[more-formats]"')
 _DECODED = ("charset-normalizer",)
 _PAGES_OF_BOOKS = (*_DECODED, "lxml")
 _OWN = {
-    Format.HTML: _Own("html", 8, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED_BYTES),
+    Format.HTML: _Own("html", 9, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED_BYTES),
     Format.PDF: _Own("pdf", 5, ("liteparse",)),
     Format.DOCX: _Own("docx", 4, ("lxml", "python-docx")),
     Format.CSV: _Own("tables", 3, _DECODED),
     Format.TSV: _Own("tables", 3, _DECODED),
-    Format.JSON: _Own("data", 6, (*_DECODED, "lxml")),
-    Format.JSON_LINES: _Own("data", 6, (*_DECODED, "lxml")),
-    Format.XML: _Own("feeds", 4, (*_DECODED, "lxml", "feedparser")),
+    Format.JSON: _Own("data", 7, (*_DECODED, "lxml")),
+    Format.JSON_LINES: _Own("data", 7, (*_DECODED, "lxml")),
+    Format.XML: _Own("feeds", 5, (*_DECODED, "lxml", "feedparser")),
     Format.MARKDOWN: _Own(
-        "texts", 8, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED_BYTES
+        "texts", 9, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins"), _PARSED_BYTES
     ),
-    Format.RST: _Own("texts", 4, (*_DECODED, "docutils"), _PARSED_BYTES),
+    Format.RST: _Own("texts", 5, (*_DECODED, "docutils", "lxml"), _PARSED_BYTES),
     Format.TEXT: _Own("texts", 3, _DECODED, _MAX_DECODED_BYTES),
     Format.PPTX: _Own("slides", 1, ("lxml",)),
     Format.XLSX: _Own("sheets", 1, ("lxml", "python-calamine"), needs=("python_calamine", "python-calamine")),
     Format.ODF: _Own("odf", 1, ("lxml",)),
-    Format.EPUB: _Own("epub", 1, _PAGES_OF_BOOKS),
-    Format.IPYNB: _Own("notebook", 1, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins")),
-    Format.EML: _Own("mail", 1, _PAGES_OF_BOOKS),
+    Format.EPUB: _Own("epub", 2, _PAGES_OF_BOOKS),
+    Format.IPYNB: _Own("notebook", 2, (*_DECODED, "lxml", "markdown-it-py", "mdit-py-plugins")),
+    Format.EML: _Own("mail", 2, _PAGES_OF_BOOKS),
     Format.RTF: _Own("more_formats", 1, ("kreuzberg",), needs=_EXTRA),
     Format.DOC: _Own("more_formats", 1, ("kreuzberg",), needs=_EXTRA),
 }

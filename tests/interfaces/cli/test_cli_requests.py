@@ -24,7 +24,7 @@ SITES = ("ok", "sites that are found for pages")
 
 @pytest.fixture(autouse=True)
 def with_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OLLAMA_HOST", "HF_TOKEN", "HF_ENDPOINT"):
+    for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OLLAMA_HOST"):
         monkeypatch.delenv(name, raising=False)
     for name, key in KEYS.items():
         monkeypatch.setenv(name, key)
@@ -81,12 +81,6 @@ def with_keys(monkeypatch: pytest.MonkeyPatch) -> None:
                 ("ok", "sites that are found, by proxy.example:3128 for pages"),
             ],
         ),
-        (
-            ["--sample", "--set", "dense_model=some-model"],
-            {"HF_TOKEN": "hf_0a1b2c3d4e5f6071"},
-            [("ok", "huggingface.co for dense_model, with HF_TOKEN")],
-        ),
-        (["--sample", "--local-only", "--set", "dense_model=some-model"], {}, []),
         (
             ["--search", "searxng", "--set", "fetch.enabled=false"],
             {"SEARXNG_URL": "http://[::1]:8888"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import sqlite3
 import string
@@ -231,34 +230,7 @@ class TestFinding:
         assert report.documents == 1
         assert paths(index, "walrus penguin") == ["a.md"]
 
-    @pytest.mark.parametrize(
-        "query",
-        ["w1 w2 w40 w55", "w3 w1 w1 w58 w59", "w0 w1 w2 w3", "w2 w57 absent", "w7 W7 w8 w9 w11 w12 w13 w14"],
-    )
-    @pytest.mark.parametrize("few", [0, 30, 300])
-    def test_passages_that_cannot_be_among_the_best_are_left_out_unseen(
-        self, index: CorpusIndex, monkeypatch: pytest.MonkeyPatch, query: str, few: int
-    ) -> None:
-        chance = random.Random(5)
-        words = [f"w{n}" for n in range(60)]
-        weights = [1 / (n + 2) for n in range(60)]
-        texts = [" ".join(chance.choices(words, weights, k=chance.randint(5, 25))) for _ in range(900)]
-        index.add([(f"{n:03}.md", plain(text)) for n, text in enumerate(texts)])
-
-        def found(many: int) -> list[tuple[str, object, float]]:
-            monkeypatch.setattr("deep_research.sources.documents.pruning._MIN_PRUNED_PASSAGES", many)
-            monkeypatch.setattr("deep_research.sources.documents.pruning._MAX_RARE_PASSAGES", few)
-            monkeypatch.setattr("deep_research.sources.documents.pruning._MIN_TERMS", 2)
-            return [(hit.path, hit.passages, round(hit.score, 9)) for hit in index.search(query, 3)]
-
-        assert found(0) == found(10**9)
-
-    def test_one_word_said_often_may_be_worth_more_than_two(
-        self, index: CorpusIndex, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Passages with two of the words are looked at first; that they are not the best is found out."""
-        for name, value in (("_MIN_PRUNED_PASSAGES", 0), ("_MAX_RARE_PASSAGES", 0), ("_MIN_TERMS", 2)):
-            monkeypatch.setattr(f"deep_research.sources.documents.pruning.{name}", value)
+    def test_one_word_said_often_may_be_worth_more_than_two(self, index: CorpusIndex) -> None:
         both = [(f"both-{n:02}.md", plain(f"walrus {'and ' * (150 + n)} krill")) for n in range(40)]
         often = [(f"often-{n}.md", plain("walrus walrus walrus walrus")) for n in range(3)]
         index.add([*both, *often, *((f"none-{n:03}.md", plain("nothing of it")) for n in range(200))])

@@ -241,7 +241,7 @@ class TestReStructuredText:
         found = read(source, "pep.rst")
         assert (found.title, found.author) == ("Storing metadata: where and how", "Ines Okafor, Tom Marsh")
         assert found.published == date(2020, 6, 22)
-        assert found.text.startswith("PEP: 621\nTitle: Storing metadata")
+        assert found.text.startswith("- PEP: 621\n- Title: Storing metadata")
 
     def test_prose_with_colons_is_no_head(self) -> None:
         found = read(

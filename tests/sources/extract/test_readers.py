@@ -304,7 +304,7 @@ def test_the_suite_finds_a_reader_that_does_not_work_in_a_child(
 LIBRARIES = {
     ".html": {"trafilatura", "justext", "htmldate", "lxml", "charset-normalizer"},
     ".md": {"markdown-it-py", "mdit-py-plugins", "lxml", "charset-normalizer"},
-    ".rst": {"docutils", "charset-normalizer"},
+    ".rst": {"docutils", "lxml", "charset-normalizer"},
     ".docx": {"python-docx", "lxml"},
     ".pdf": {"liteparse"},
     ".rss": {"lxml", "charset-normalizer", "feedparser"},
