@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from deep_research import __version__
 from deep_research.errors import CorpusError, DeepResearchError, StoreError
-from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.doctor_checks import (
     BROKEN,
@@ -76,7 +75,7 @@ def doctor(args: Namespace, console: Console) -> int:
     if args.json:
         console.print(_as_json(checks, lines, ok=not broken))
     else:
-        console.print("\n".join(_as_text(checks, lines, min(text.COLUMNS, console.columns))))
+        console.print("\n".join(_as_text(checks, lines, min(phrases.COLUMNS, console.columns))))
     return Exit.FAILED if broken else Exit.COMPLETED
 
 
@@ -278,13 +277,13 @@ def _as_text(checks: list[Check], lines: list[SettingLine], columns: int) -> Ite
     widest = max((len(check.name) for check in checks), default=0)
     for check in checks:
         lead = f"{check.state:<6}  {check.name:<{widest}}  "
-        body = text.fold(check.detail, columns - len(lead)) or [""]
+        body = phrases.fold(check.detail, columns - len(lead)) or [""]
         yield f"{lead}{body[0]}".rstrip()
         yield from (" " * len(lead) + part for part in body[1:])
     if lines:
         yield ""
         rows = [
             ("SETTING", "VALUE", "FROM"),
-            *((x.name, text.clip(x.value, 30), x.origin) for x in lines),
+            *((x.name, phrases.clip(x.value, 30), x.origin) for x in lines),
         ]
-        yield from text.table(rows, columns)
+        yield from phrases.table(rows, columns)
