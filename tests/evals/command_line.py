@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deep_research.errors import UnknownNameError, UsageError
-from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.main import exit_code
-from deep_research.interfaces.cli.options import COMMON, Command, Option, parser
+from deep_research.interfaces.cli.options import COMMON, Command, Option
+from deep_research.interfaces.cli.parsing import parser
 from deep_research.interfaces.cli.session import Interrupted, Signals, engine_arguments
 from deep_research.logs import configure
 from deep_research.presentation import phrases
@@ -47,17 +47,13 @@ COMMAND = Command(
         ),
     ),
     options=(
-        Option(flag="--data", metavar="DIR", help="Folder that holds the data sets, one folder each."),
-        Option(flag="--limit", metavar="N", help="Ask only N of the questions, always the same."),
-        Option(flag="--jobs", metavar="N", help="Processes that work side by side; else one a core."),
-        Option(flag="--no-titles", help="Search texts only (wiki-multihop, gaps)."),
-        Option(flag="--lower", help="Search the same texts in lower case (answers, coverage)."),
-        Option(
-            flag="--without-column",
-            metavar="NAME",
-            help="Leave out a column of the ranker (answers, manuals, foreign).",
-        ),
-        Option(flag="--fresh", help="Throw away the finished runs of an earlier call."),
+        Option("--data DIR", "Folder that holds the data sets, one folder each."),
+        Option("--limit N", "Ask only N of the questions, always the same."),
+        Option("--jobs N", "Processes that work side by side; else one a core."),
+        Option("--no-titles", "Search texts only (wiki-multihop, gaps)."),
+        Option("--lower", "Search the same texts in lower case (answers, coverage)."),
+        Option("--without-column NAME", "Leave out a column of the ranker (answers, manuals, foreign)."),
+        Option("--fresh", "Throw away the finished runs of an earlier call."),
     ),
 )
 
@@ -138,7 +134,7 @@ def evaluation(args: Namespace, console: Console) -> int:
                 teller.close()
     console.print(as_json(figures) if args.json else "\n".join(as_table(figures)))
     for task, error in figures.errors.items():
-        console.note(text.clip(f"{task} failed: {error}", 4 * text.COLUMNS))
+        console.note(phrases.clip(f"{task} failed: {error}", 4 * phrases.COLUMNS))
     return Exit.FAILED if figures.errors else Exit.COMPLETED
 
 
@@ -153,7 +149,7 @@ def as_json(figures: Figures) -> str:
     )
 
 
-def as_table(figures: Figures, columns: int = text.COLUMNS) -> list[str]:
+def as_table(figures: Figures, columns: int = phrases.COLUMNS) -> list[str]:
     """A line for each figure, a column for each question set; as many tables as it takes."""
     names = list(figures.sets)
     metrics = list(dict.fromkeys(metric for values in figures.sets.values() for metric in values))
@@ -164,7 +160,7 @@ def as_table(figures: Figures, columns: int = text.COLUMNS) -> list[str]:
         used = first
         while names and (not part or used + 2 + _width(names[0]) <= columns):
             used += 2 + _width(names[0])
-            part.append(text.clip(phrases.line(names.pop(0)), columns - first - 2))
+            part.append(phrases.clip(phrases.line(names.pop(0)), columns - first - 2))
         head = "".join(f"  {name:>{_width(name)}}" for name in part)
         lines += ([""] if lines else []) + [f"{figures.suite:<{first}}{head}"]
         for metric in metrics:
@@ -219,7 +215,7 @@ def _count(flag: str, given: str | None) -> int | None:
 
 
 def _width(name: str) -> int:
-    return max(9, text.width(name))
+    return max(9, phrases.width(name))
 
 
 def _cell(metric: str, values: Mapping[str, float]) -> str:

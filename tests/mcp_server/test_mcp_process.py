@@ -23,7 +23,7 @@ from mcp_server_process import (
     until_reached,
 )
 
-from deep_research.interfaces.cli import mcp_command
+from deep_research.interfaces.cli import server_command
 from deep_research.interfaces.cli.main import main
 from deep_research.mcp_server.stdio_transport import MAX_MESSAGE_BYTES
 
@@ -247,7 +247,7 @@ def test_a_process_without_stdin_or_stdout_says_so(tmp_path, closed):
 
 
 def test_without_the_extra_the_command_says_how_to_install_it(monkeypatch, capsys):
-    monkeypatch.setattr(mcp_command, "find_spec", lambda name: None)
+    monkeypatch.setattr(server_command, "find_spec", lambda name: None)
     assert main(["mcp"]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -89,7 +89,7 @@ def test_the_commands_of_the_page_make_and_revoke_a_token(tmp_path: Path) -> Non
 
 
 def test_the_unit_runs_a_command_that_there_is() -> None:
-    from deep_research.interfaces.cli.options import parse
+    from deep_research.interfaces.cli.parsing import parse
 
     unit = (ROOT / "config" / "deep-research.service").read_text()
     (command,) = re.findall(r"^ExecStart=\S*/deep-research (.*)$", unit, re.MULTILINE)

@@ -19,7 +19,7 @@ from deep_research import (
 )
 from deep_research.client.async_client import _plain
 from deep_research.errors import ConfigurationError, SettingsError, UnknownNameError, UsageError
-from deep_research.interfaces.cli.options import parse, setting_flags
+from deep_research.interfaces.cli.parsing import parse, setting_flags
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.setting_fields import UNSET, SettingGroup, fields_by_path, group_of
 from deep_research.settings import ResolvedSettings, Settings, join_path, load_settings

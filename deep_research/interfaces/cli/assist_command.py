@@ -27,10 +27,8 @@ from deep_research.capabilities.document_creator import check_replaceable
 from deep_research.capabilities.document_files import FORMATS
 from deep_research.capabilities.research_contract import RESEARCH, ResearchData
 from deep_research.errors import CapabilityError, StoreError, UnknownNameError, UsageError
-from deep_research.interfaces.cli.console import Exit
-from deep_research.interfaces.cli.plan_editor import InputLines, at_a_terminal
+from deep_research.interfaces.cli.console import Exit, InputLines
 from deep_research.interfaces.cli.session import Session, command_line
-from deep_research.interfaces.cli.text import table
 from deep_research.models.language_model import LanguageModel
 from deep_research.presentation import phrases
 from deep_research.state import ModelRole
@@ -91,7 +89,7 @@ async def assist(session: Session) -> int:
         discovery.capabilities,
         plans,
         planner=None if args.resume or args.plan is not None else _planner(session),
-        approve=_Approval(session) if at_a_terminal(session) else None,
+        approve=_Approval(session) if session.is_at_terminal else None,
         on_change=progress,
     )
     try:
@@ -191,18 +189,11 @@ async def _list(session: Session, plans: PlanFolder) -> int:
             entries.append(await asyncio.to_thread(plans.read, plan_id))
         except StoreError as error:
             session.console.error(error.code, error.problem, error.hint)
-    if session.args.json:
-        fields = ("id", "request", "steps", "index", "status", "message")
-        session.console.print(
-            json.dumps([plan.model_dump(mode="json", include=set(fields)) for plan in entries])
-        )
-    elif entries:
-        rows = [(plan.id, plan.status.value, phrases.line(plan.request)) for plan in entries]
-        session.console.print(
-            "\n".join(table([("PLAN", "STATUS", "REQUEST"), *rows], session.console.columns))
-        )
-    elif session.talks:
-        session.console.note("No plans yet.")
+    fields = {"id", "request", "steps", "index", "status", "message"}
+    records = [plan.model_dump(mode="json", include=fields) for plan in entries]
+    rows = [("PLAN", "STATUS", "REQUEST")]
+    rows += [(plan.id, plan.status.value, phrases.line(plan.request)) for plan in entries]
+    session.console.print_rows(session.args, records, rows, "No plans yet.")
     return Exit.COMPLETED
 
 

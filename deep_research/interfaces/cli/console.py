@@ -5,16 +5,27 @@ A reader that went away (``| head``) is no error: the stream falls silent, and t
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 import sys
+import threading
+from argparse import Namespace
+from collections.abc import Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import TextIO
 
 from deep_research.errors import ConfigurationError, DeepResearchError, UsageError
-from deep_research.interfaces.cli import text
+from deep_research.files import beside, whole
 from deep_research.interfaces.cli.options import PROGRAM
 from deep_research.presentation import phrases
+
+LINES = 24  # of a terminal that nobody knows
+_PIECE_BYTES = 65_536
+MAX_STDIN_BYTES = 1_000_000  # of a question; more than any that is accepted
+MAX_LINE_BYTES = 1_000_000
 
 
 class Exit(IntEnum):
@@ -102,6 +113,21 @@ class Console:
                 "output", f"The output cannot be written: {error.strerror or error}."
             ) from error
 
+    def print_list(self, args: Namespace, records: object, lines: Sequence[str], nothing: str) -> None:
+        """Records as JSON where that is asked for, else in words; where there are none, ``nothing`` is said of it."""
+        if args.json:
+            self.print(json.dumps(records, ensure_ascii=False))
+        elif lines:
+            self.print("\n".join(lines))
+        elif args.verbose or not args.quiet:
+            self.note(nothing)
+
+    def print_rows(
+        self, args: Namespace, records: object, rows: Sequence[Sequence[str]], nothing: str
+    ) -> None:
+        """As `print_list`, in a table whose first row is its head."""
+        self.print_list(args, records, phrases.table(rows, self.columns) if len(rows) > 1 else (), nothing)
+
     def note(self, *lines: str) -> None:
         """Lines onto stderr, each cleaned and kept one line."""
         self.draw("".join(f"{' '.join(phrases.clean(line).splitlines())}\n" for line in lines))
@@ -129,7 +155,7 @@ class Console:
     @property
     def columns(self) -> int:
         """The columns of what is printed on stdout."""
-        return text.size(sys.stdout).columns if sys.stdout is not None else text.COLUMNS
+        return terminal_size(sys.stdout).columns if sys.stdout is not None else phrases.COLUMNS
 
 
 def _reconfigure(stream: TextIO | None, **changes: str) -> None:
@@ -149,6 +175,25 @@ def _silence(stream: TextIO) -> None:
     os.close(nowhere)
 
 
+def terminal_size(stream: TextIO) -> os.terminal_size:
+    """Columns and lines of the terminal that a stream writes to; 80 by 24 when it is none.
+
+    COLUMNS and LINES win, as they do for other programs.
+    """
+    try:
+        real = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        real = os.terminal_size((0, 0))
+    return os.terminal_size(
+        (_number("COLUMNS") or real.columns or phrases.COLUMNS, _number("LINES") or real.lines or LINES)
+    )
+
+
+def _number(variable: str) -> int:
+    value = os.environ.get(variable, "")
+    return int(value) if value.isdecimal() else 0
+
+
 def of_run(status: str, reason: str | None) -> Exit:
     """For a run that was carried out: by its reason if it has one, else by its status."""
     return _BY_OUTCOME.get(reason or status, Exit.FAILED)
@@ -156,3 +201,128 @@ def of_run(status: str, reason: str | None) -> Exit:
 
 def of_error(error: DeepResearchError) -> Exit:
     return Exit.WRONG_USE if isinstance(error, UsageError | ConfigurationError) else Exit.FAILED
+
+
+# What is typed
+
+
+def read_stdin() -> str:
+    """The question on stdin. Raises `UsageError`."""
+    if sys.stdin is None:
+        raise UsageError(
+            "stdin is closed, so there is no question.", hint="Give the question as an argument."
+        )
+    raw = sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)
+    if len(raw) > MAX_STDIN_BYTES:
+        raise UsageError(
+            f"The question on stdin is longer than {MAX_STDIN_BYTES:,} bytes.", hint="Shorten it."
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("The question on stdin is not UTF-8 text.", hint="Save it as UTF-8.") from None
+
+
+class InputLines:
+    """The lines of stdin, one after the other. Each piece is read in a thread of its own that nobody waits for, so that
+    Ctrl-C ends the command at once."""
+
+    def __init__(self) -> None:
+        self._read = b""
+        self._is_at_end = False
+
+    async def next(self) -> str | None:
+        """The next line without its end; None at the end of the input. Of one that is longer than `MAX_LINE_BYTES` the
+        rest is the next line."""
+        while b"\n" not in self._read and not self._is_at_end and len(self._read) < MAX_LINE_BYTES:
+            piece = await self._piece()
+            self._read += piece
+            self._is_at_end = not piece
+        if not self._read:
+            return None
+        line, _, self._read = self._read.partition(b"\n")
+        if len(line) > MAX_LINE_BYTES:
+            line, self._read = line[:MAX_LINE_BYTES], line[MAX_LINE_BYTES:] + self._read
+        return line.decode("utf-8", "replace").rstrip("\r")
+
+    async def _piece(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        read: asyncio.Future[bytes] = loop.create_future()
+
+        def deliver(piece: bytes) -> None:
+            if not read.done():
+                read.set_result(piece)
+
+        def wait() -> None:
+            try:
+                piece = os.read(sys.stdin.fileno(), _PIECE_BYTES)
+            except (OSError, ValueError, AttributeError):  # the terminal is gone, or there is no stdin
+                piece = b""
+            with contextlib.suppress(RuntimeError):  # the command has ended meanwhile
+                loop.call_soon_threadsafe(deliver, piece)
+
+        threading.Thread(target=wait, name="input-line", daemon=True).start()
+        return await read
+
+
+# ``--out FILE``: refused before a run when it cannot be written, and never left half written
+
+
+def check_target(name: str | None) -> None:
+    """Raises `UsageError` for a place where no file can be written."""
+    if name is None:
+        return
+    target = _target(name)
+    if target.is_dir():
+        raise UsageError(f"--out {name} is a folder.", hint="Give the path of a file.")
+    try:
+        if _is_special(target):
+            target.open("a").close()
+        else:
+            probe = beside(target)
+            probe.touch(exist_ok=False)
+            probe.unlink()
+    except OSError as error:
+        raise _unwritable(name, error) from None
+
+
+def write_whole(name: str, text: str) -> None:
+    """The whole text or nothing; an earlier file is replaced. Raises `UsageError`."""
+    target = _target(name)
+    try:
+        if _is_special(target):
+            target.write_text(text, encoding="utf-8", newline="\n")
+        else:
+            with whole(target) as file:
+                file.write(text.encode())
+    except OSError as error:
+        raise _unwritable(name, error) from None
+
+
+def _target(name: str) -> Path:
+    """Through symbolic links, so that a link stays one; but for that of a pipe, which leads to no path."""
+    try:
+        path = Path(name).expanduser()
+        return path if _is_special(path) else path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"--out {name!r} is not a path: {error}.", hint="Give the path of a file.") from None
+
+
+def _is_special(target: Path) -> bool:
+    """A device or pipe, such as /dev/stdout: written to, never replaced."""
+    return target.exists() and not target.is_file()
+
+
+def _unwritable(name: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"--out {name} cannot be written: {error.strerror or error}.",
+        hint="Give the path of a file in an existing, writable folder.",
+    )
+
+
+def check_output(args: Namespace) -> None:
+    """Looks at ``--out`` before anything is done for it. Raises `UsageError`."""
+    for flag in ("estimate", "budget"):
+        if getattr(args, flag, False) and args.out is not None:
+            raise UsageError(f"--{flag} writes no report.", hint="Remove --out.")
+    check_target(getattr(args, "out", None))

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import platform
 import re
 import sqlite3
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from deep_research import __version__
 from deep_research.errors import CorpusError, DeepResearchError, StoreError
-from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console, Exit
 from deep_research.interfaces.cli.doctor_checks import (
     BROKEN,
@@ -28,8 +26,10 @@ from deep_research.interfaces.cli.doctor_checks import (
     OK,
     Check,
     archive,
+    can_be_written,
     mcp_servers,
     models,
+    nearest,
     requests,
     search,
     tokens,
@@ -47,36 +47,34 @@ _MAX_SKIPPED = 20
 log = get_log("doctor")
 
 
-@dataclass(frozen=True, slots=True)
-class SettingLine:
-    name: str
-    value: str
-    origin: str
-
-
 def doctor(args: Namespace, console: Console) -> int:
     """Exit code 0 when nothing is broken."""
-    checks = [*_run_check("program", _program), *_run_check("sqlite", _sqlite)]
     resolved: list[ResolvedSettings] = []
+    checks = _run_check("program", _program) + _run_check("sqlite", _sqlite)
     checks += _run_check("settings", partial(_settings, args, resolved))
     for effective in resolved:
-        for name, look in _LOOKS.items():
-            checks += _run_check(name, partial(look, effective.settings))
-        checks += _run_check("corpus", partial(_corpus, effective.settings, all_files=args.skipped))
-        checks += _run_check("search", partial(search, effective.settings, probe=args.probe))
-        checks += _run_check("mcp", partial(mcp_servers, effective.settings, probe=args.probe))
-        checks += _run_check("models", partial(models, effective.settings, probe=args.probe))
-        checks += _run_check("requests", partial(requests, effective.settings))
-        checks += _run_check("tokens", partial(tokens, effective.settings))
-        checks += _run_check("archive", partial(archive, effective.settings))
-    checks += _run_check("packages", _packages)
-    checks += _run_check("readers", _readers)
+        settings, probe = effective.settings, args.probe
+        looks = {
+            "data directory": _data_dir(settings),
+            "database": _database(settings),
+            "corpus": _corpus(settings, all_files=args.skipped),
+            "search": search(settings, probe=probe),
+            "mcp": mcp_servers(settings, probe=probe),
+            "models": models(settings, probe=probe),
+            "requests": requests(settings),
+            "tokens": tokens(settings),
+            "archive": archive(settings),
+        }
+        for name, look in looks.items():
+            checks += _run_check(name, look.__iter__)
+    checks += _run_check("packages", _packages) + _run_check("readers", _readers)
     lines = [line for effective in resolved for line in _setting_lines(effective)]
     broken = any(check.state == BROKEN for check in checks)
     if args.json:
-        console.print(_as_json(checks, lines, ok=not broken))
+        found = {"ok": not broken, "checks": list(map(asdict, checks)), "settings": lines}
+        console.print(json.dumps(found, ensure_ascii=False))
     else:
-        console.print("\n".join(_as_text(checks, lines, min(text.COLUMNS, console.columns))))
+        console.print("\n".join(_as_text(checks, lines, min(phrases.COLUMNS, console.columns))))
     return Exit.FAILED if broken else Exit.COMPLETED
 
 
@@ -127,10 +125,10 @@ def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Che
 
 def _data_dir(settings: Settings) -> Iterator[Check]:
     folder = settings.data_dir
-    there = next(place for place in (folder, *folder.parents) if place.exists())
+    there = nearest(folder)
     if not there.is_dir():
         yield Check("data directory", BROKEN, f"{folder}: {there} is not a folder")
-    elif not os.access(there, os.W_OK | os.X_OK):
+    elif not can_be_written(folder):
         yield Check("data directory", BROKEN, f"{folder} cannot be written")
     else:
         yield Check("data directory", OK, f"{folder}" if there == folder else f"{folder}, does not exist yet")
@@ -213,7 +211,11 @@ def _file_checks(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iter
         yield Check("corpus", NOTE, more)
 
 
-_LOOKS = {"data directory": _data_dir, "database": _database}
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _packages() -> Iterator[Check]:
@@ -240,17 +242,10 @@ def _readers() -> Iterator[Check]:
         yield Check("readers", BROKEN, line)
 
 
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def _setting_lines(effective: ResolvedSettings) -> Iterator[SettingLine]:
+def _setting_lines(effective: ResolvedSettings) -> Iterator[dict[str, str]]:
     for path, origin in effective.origins.items():
         text = redact_value({path: _plain(value_at(effective.settings, path))})[path]
-        yield SettingLine(path, phrases.line(str(text)), phrases.line(redact(origin)))
+        yield {"name": path, "value": phrases.line(str(text)), "origin": phrases.line(redact(origin))}
 
 
 def _plain(value: object) -> str:
@@ -263,28 +258,11 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _as_json(checks: list[Check], lines: list[SettingLine], *, ok: bool) -> str:
-    return json.dumps(
-        {
-            "ok": ok,
-            "checks": [asdict(check) for check in checks],
-            "settings": [asdict(line) for line in lines],
-        },
-        ensure_ascii=False,
-    )
-
-
-def _as_text(checks: list[Check], lines: list[SettingLine], columns: int) -> Iterator[str]:
+def _as_text(checks: list[Check], lines: list[dict[str, str]], columns: int) -> Iterator[str]:
     widest = max((len(check.name) for check in checks), default=0)
     for check in checks:
         lead = f"{check.state:<6}  {check.name:<{widest}}  "
-        body = text.fold(check.detail, columns - len(lead)) or [""]
-        yield f"{lead}{body[0]}".rstrip()
-        yield from (" " * len(lead) + part for part in body[1:])
+        yield from phrases.beside(lead, phrases.fold(check.detail, columns - len(lead)))
     if lines:
-        yield ""
-        rows = [
-            ("SETTING", "VALUE", "FROM"),
-            *((x.name, text.clip(x.value, 30), x.origin) for x in lines),
-        ]
-        yield from text.table(rows, columns)
+        rows = [(each["name"], phrases.clip(each["value"], 30), each["origin"]) for each in lines]
+        yield from ("", *phrases.table([("SETTING", "VALUE", "FROM"), *rows], columns))

@@ -11,31 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deep_research.errors import DeepResearchError, ModelError
+from deep_research.errors import ConfigurationError, DeepResearchError, ModelError, RemoteError
 from deep_research.presentation import phrases
 from deep_research.settings import Settings
 from deep_research.state import ModelRole
 from deep_research.state.setup import NAMED
 
 if TYPE_CHECKING:
-    from deep_research.assembly import Destination
     from deep_research.budget.metered import ModelRoles
     from deep_research.models.model_pool import ModelPool
     from deep_research.models.profiles import Profile
+    from deep_research.sources.mcp import McpConnection
     from deep_research.sources.search.policy import Service
     from deep_research.sources.search.service_choice import ServiceChoice
-from typing import TYPE_CHECKING
-
-from deep_research.errors import ConfigurationError, RemoteError
-
-if TYPE_CHECKING:
-    from deep_research.sources.mcp import McpConnection
-
 
 OK, NOTE, BROKEN = "ok", "note", "broken"
 MIN_CONTENT_SHARE = 0.25  # of a window; what is left of it for content below that is a note
 _PROBE_QUERY = "lighthouse"
-_TOKENS, _REQUESTS = "tokens", "requests"
+_TOKENS = "tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +80,12 @@ def _model(pool: ModelPool, name: str, role: str, *, probe: bool) -> Iterator[Ch
     report = pool.probes.known_probe().get(provider.identity)
     if report is not None:
         works = [rung for rung, usable in report.rungs.items() if usable]
-        state = OK if works else NOTE
         ways = f"answers by {', '.join(works)}" if works else "gives no usable object"
-        fails = [rung for rung, usable in report.rungs.items() if not usable]
-        yield Check(
-            "model",
-            state,
-            f"{report.name}: {ways}"
-            + (f"; not by {', '.join(fails)}" if fails else "")
-            + ("" if report.usage else "; does not count tokens")
-            + f" (asked {report.at:%Y-%m-%d}, {report.seconds:.1f} s)",
-        )
+        fails = ", ".join(rung for rung, usable in report.rungs.items() if not usable)
+        ways += f"; not by {fails}" if fails else ""
+        ways += "" if report.usage else "; does not count tokens"
+        asked = f"asked {report.at:%Y-%m-%d}, {report.seconds:.1f} s"
+        yield Check("model", OK if works else NOTE, f"{report.name}: {ways} ({asked})")
     elif provider.probed and profile.forms is None:
         yield Check("model", NOTE, f"{provider.identity}: not asked yet; doctor --probe does")
 
@@ -140,14 +128,8 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
         return
     choice = chosen_services(settings)
     names = (["the documents"] if settings.corpus else []) + [service.name for service in choice.services]
-    if names:
-        yield Check("search", OK, f"a run asks {listed(names)}")
-    else:
-        yield Check(
-            "search",
-            NOTE,
-            "nothing to search yet: add --corpus PATH, --sample or --search web",
-        )
+    nothing = "nothing to search yet: add --corpus PATH, --sample or --search web"
+    yield Check("search", OK if names else NOTE, f"a run asks {listed(names)}" if names else nothing)
     by_name = {service.name: service for service in choice.services}
     for name in in_order(settings.search_urls):
         yield _service(name, settings, is_named=name in settings.search)
@@ -227,13 +209,9 @@ def requests(settings: Settings) -> Iterator[Check]:
     ):  # a name or a key that is wrong was told with the models and the services
         services = () if settings.local_only else chosen_services(settings).services
         for each in destinations(settings, make_models(settings), services):
-            is_note = each.is_stranger and each.key
-            yield Check(_REQUESTS, NOTE if is_note else OK, _destination(each))
-
-
-def _destination(destination: Destination) -> str:
-    key = f", with {destination.key}" if destination.key else ""
-    return f"{destination.server} for {', '.join(destination.uses)}{key}"
+            key = f", with {each.key}" if each.key else ""
+            state = NOTE if each.is_stranger and each.key else OK
+            yield Check("requests", state, f"{each.server} for {', '.join(each.uses)}{key}")
 
 
 # Tokens
@@ -280,7 +258,7 @@ def archive(settings: Settings) -> Iterator[Check]:
     yield Check(name, OK, f"{many} in {folder}, {retention}{off}")
     if size > LARGE_ARCHIVE:
         yield Check(name, NOTE, "it is large: lower content_archive.ttl_hours, then run archive clean")
-    if settings.content_archive.enabled and not _can_be_written(folder):
+    if settings.content_archive.enabled and not can_be_written(folder):
         yield Check(name, BROKEN, f"{folder} cannot be written; set content_archive.dir to another folder")
 
 
@@ -292,8 +270,10 @@ def _window(roles: ModelRoles, role: ModelRole, most: int, settings: Settings) -
     origin = (
         "window.runtime_overhead" if settings.window.runtime_overhead is not None else settings.window.runtime
     )
+    is_overridden = any(map(model.name.startswith, settings.window.model_tokens))
+    override = " (window.model_tokens)" if is_overridden else ""
     summary = (
-        f"{window.input:,} of the {window.context:,} tokens{_override(model.name, settings)} of {model.name} are for"
+        f"{window.input:,} of the {window.context:,} tokens{override} of {model.name} are for"
         f" content: overhead {window.overhead:,} ({origin}), answer {window.output:,}, margin {100 * window.margin:g} %"
     )
     if not window.input:
@@ -302,11 +282,6 @@ def _window(roles: ModelRoles, role: ModelRole, most: int, settings: Settings) -
     if window.input >= MIN_CONTENT_SHARE * window.context:
         return Check(_TOKENS, OK, summary)
     return Check(_TOKENS, NOTE, f"{summary}. That is less than a quarter: lower window.runtime_overhead")
-
-
-def _override(model: str, settings: Settings) -> str:
-    is_overridden = any(map(model.startswith, settings.window.model_tokens))
-    return " (window.model_tokens)" if is_overridden else ""
 
 
 def _shortening(roles: ModelRoles, settings: Settings) -> Check:
@@ -319,10 +294,13 @@ def _shortening(roles: ModelRoles, settings: Settings) -> Check:
     return Check(_TOKENS, OK, f"{reading} by {who}" if who else f"{reading} without a model")
 
 
-def _can_be_written(folder: Path) -> bool:
-    """Whether the folder, or the nearest above it that exists, is one that can be written."""
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+def nearest(folder: Path) -> Path:
+    """The folder, or the nearest place above it that exists."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+def can_be_written(folder: Path) -> bool:
+    return nearest(folder).is_dir() and os.access(nearest(folder), os.W_OK | os.X_OK)
 
 
 def mcp_servers(settings: Settings, *, probe: bool) -> Iterator[Check]:
@@ -358,10 +336,9 @@ async def _probed(connection: McpConnection) -> list[Check]:
         await connection.aclose()
     checks = []
     for name in connection.server.callable_tools:
-        why = refusal(connection.server, name, listed)
         pinned = "pinned" if name in connection.server.pins else "not pinned"
-        detail = (
-            f"{name} is not called: {why}" if why else f"{name} may be called, {pinned}: {listed[name].hash}"
-        )
-        checks.append(Check(place, NOTE if why else OK, detail))
+        if why := refusal(connection.server, name, listed):
+            checks.append(Check(place, NOTE, f"{name} is not called: {why}"))
+        else:
+            checks.append(Check(place, OK, f"{name} may be called, {pinned}: {listed[name].hash}"))
     return checks

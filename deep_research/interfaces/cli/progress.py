@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.console import Console, terminal_size
 from deep_research.interfaces.cli.session import Look, Session
 from deep_research.presentation import phrases
 from deep_research.presentation.event_text import current_queries, in_words, outcome, steps
@@ -73,7 +72,7 @@ class Count:
         line = f"{count:,} of {total:,} {self._what}"
         if self._redrawn:
             self._is_drawn = True
-            self._console.draw(f"\r\x1b[2K{text.clip(line, text.size(sys.stderr).columns - 1)}")
+            self._console.draw(f"\r\x1b[2K{phrases.clip(line, terminal_size(sys.stderr).columns - 1)}")
         else:
             self._console.note(line)
 
@@ -225,10 +224,10 @@ class Live(Watching):
         return f"\r\x1b[{len(self._rows)}A" if self._rows else "\r"
 
     def _draw(self) -> None:
-        columns, lines = text.size(sys.stderr)
+        columns, lines = terminal_size(sys.stderr)
         indexed = indexing_line(self._files_read)
         if not self.fold.research_id:
-            self._redraw([text.clip(indexed, columns - 1)] if indexed else [])
+            self._redraw([phrases.clip(indexed, columns - 1)] if indexed else [])
             return
         rows = picture(
             self.fold,
@@ -282,7 +281,7 @@ def picture(
         rows.append(f"{mark} {phase:<10}  {summary}".rstrip())
         if phase is fold.phase is DeepResearchPhase.GATHERING:
             rows += queries
-    return [text.clip(row, columns) for row in rows[: max(1, lines)]]
+    return [phrases.clip(row, columns) for row in rows[: max(1, lines)]]
 
 
 def _query_rows(fold: Fold, searching: Mapping[str, str], marks: Marks, going: str, room: int) -> list[str]:

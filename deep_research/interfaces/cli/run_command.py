@@ -1,56 +1,63 @@
-"""`run`, `resume` and `answer`: a run carried out before the user's eyes."""
+"""`run`, `resume`, `answer` and `chat`: runs carried out before the user's eyes."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from datetime import datetime
 from functools import partial
 from typing import Any
 
-from deep_research.budget.estimate import Dollars, Estimate, PhaseEstimate, Range
 from deep_research.errors import (
     AppendRefusedError,
+    ConfigurationError,
+    DeepResearchError,
     RunBusyError,
     RunStateError,
     SetUpError,
     UsageError,
 )
-from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.console import Exit, of_run
-from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_approval
+from deep_research.interfaces.cli.console import Exit, InputLines, of_error, of_run, read_stdin, terminal_size
 from deep_research.interfaces.cli.progress import Watching, watcher_for
 from deep_research.interfaces.cli.session import (
     Interrupted,
     Session,
+    command_line,
     flags_of_set_up,
     requests_note,
     setting_arguments,
 )
+from deep_research.interfaces.cli.show import show_estimate
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.presentation import phrases
+from deep_research.report.reference_marks import reference_marks
 from deep_research.research import DeepResearch, ResearchResult
+from deep_research.research.plan_edits import HELP, PlanDraft, SlipError, plan_lines
+from deep_research.research.sessions import checked_session
 from deep_research.setting_fields import flatten, value_at
-from deep_research.state import Budget, ModelRole, RunOptions, RunStatus
+from deep_research.state import Budget, ParkedKind, RunOptions, RunStatus
 from deep_research.state.parking import value_of
 
-_MAX_STDIN_BYTES = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE_SECONDS = 0.05  # seconds
+MAX_TURNS = 10_000  # of one call of `chat`
+MAX_LINES = 500  # that are read for one plan
+_ENDS = ("quit", "exit")
 
 
 def read_question(args: Namespace) -> None:
     """The question, or the request, from stdin, where "-" stands for it. Raises `UsageError`."""
     for name in ("question", "request"):
         if getattr(args, name, None) == "-":
-            setattr(args, name, _from_stdin())
+            setattr(args, name, read_stdin())
 
 
 async def run(session: Session) -> int:
     if session.args.estimate:
-        return await estimate(session)
+        show_estimate(session, await session.engine.aestimate(session.args.question))
+        return Exit.COMPLETED
     await _note_requests(session)
     return _conclude(session, await answered_before_user(session, session.args.question, {}))
 
@@ -84,11 +91,9 @@ async def answer(session: Session) -> int:
     if not args.no_run:
         return await resume_with(session, value)
     await session.engine.aanswer(args.id, value, run=False)
-    if args.json:
-        session.console.print(json.dumps({"answered": args.id}))
-    elif session.talks:
-        session.console.note(f"Queued. Continue with: {session.again('resume', args.id)}".rstrip())
-    return 0
+    words = f"Queued. Continue with: {session.again('resume', args.id)}".rstrip()
+    session.tell({"answered": args.id}, words)
+    return Exit.COMPLETED
 
 
 async def typed_answer(session: Session, words: str) -> Any:
@@ -151,9 +156,10 @@ async def _ask_for_approval(session: Session, result: ResearchResult) -> Researc
     """Where a run waits for the word on its plan and somebody sits at the terminal, he is asked for it; planned again, it
     waits again."""
     editor, of = None, ""
-    while waits_for_approval(result) and at_a_terminal(session):
-        parking = result.state.parking
-        assert parking is not None
+    while result.status is RunStatus.PARKED and session.is_at_terminal:
+        parking = result.state.question
+        if parking is None or parking.kind is not ParkedKind.PLAN:
+            break
         if editor is None or parking.pause_id != of:
             editor, of = PlanEditor(session, parking.about), parking.pause_id or ""
         answer = await editor.answer()
@@ -244,85 +250,119 @@ def _interruption(session: Session, run_id: str) -> Interrupted:
     return Interrupted(f"Interrupted; run {run_id} is saved.", hint=f"Continue with: {again}")
 
 
-def _from_stdin() -> str:
-    if sys.stdin is None:
-        raise UsageError(
-            "stdin is closed, so there is no question.", hint="Give the question as an argument."
+# Plans
+
+
+class PlanEditor:
+    """Asks for the word on one plan; of an answer that the engine refused it asks again with the list as it was left."""
+
+    def __init__(self, session: Session, about: Mapping[str, Any]) -> None:
+        self._console = session.console
+        self._about = about
+        self._draft = PlanDraft(about)
+        self._left = MAX_LINES
+        self._lines = InputLines()
+
+    async def answer(self) -> Any:
+        """The answer, None where the plan is left as it is: at the end of the input, or of patience."""
+        self._show(brief=True)
+        while self._left:
+            self._left -= 1
+            self._console.draw("plan> ")
+            line = await self._lines.next()
+            if line is None:
+                self._console.draw("\n")
+                return None
+            word = line.strip().casefold()
+            if word in ("help", "?"):
+                self._console.note(*HELP)
+                continue
+            try:
+                answer = None if word == "show" else self._draft.take(line)
+            except SlipError as slip:
+                self._console.note(str(slip))
+                continue
+            if answer is not None:
+                return answer
+            self._show()
+        self._console.note(f"{MAX_LINES} lines are the limit; the run stays parked.")
+        return None
+
+    def _show(self, *, brief: bool = False) -> None:
+        columns = terminal_size(sys.stderr).columns - 1
+        lines = [*self._draft.lines()]
+        if brief:
+            lines = plan_lines(self._about)
+            lines += ["ok, no, drop 2, add QUERY, reword 3 QUERY, move 4 1, a sentence to plan again, help"]
+        self._console.draw(
+            "".join(
+                f"{part}\n"
+                for line in lines
+                if line
+                for part in phrases.fold(phrases.clean(line), columns, "     ")
+            )
         )
-    raw = sys.stdin.buffer.read(_MAX_STDIN_BYTES + 1)
-    if len(raw) > _MAX_STDIN_BYTES:
-        raise UsageError(
-            f"The question on stdin is longer than {_MAX_STDIN_BYTES:,} bytes.", hint="Shorten it."
-        )
+
+
+# Conversations
+
+
+async def chat(session: Session) -> int:
+    """Ask what is typed until the end of the input, and give the exit code of the last question where nobody sits at a
+    terminal. An error of one question does not end the chat, but for one of the set-up. Raises `ConfigurationError`."""
+    args = session.args
+    name = checked_session(args.session or f"chat-{datetime.now():%Y%m%d-%H%M%S}")
+    lines, at_terminal = InputLines(), session.is_at_terminal
+    if at_terminal:
+        session.console.note(f"Session {name}. An empty line, quit or Ctrl-D ends it.")
+    code = Exit.COMPLETED
+    for _ in range(MAX_TURNS):
+        if at_terminal:
+            session.console.draw("> ")
+        line = await lines.next()
+        if line is None or line.strip().casefold() in (("", *_ENDS) if at_terminal else _ENDS):
+            break
+        if line.strip():
+            code = await _turn(session, name, line)
+    if session.talks and session.settings.store != "memory":
+        session.console.note(f"Continue with: {command_line(args, 'chat', f'--session={name}')}")
+    return Exit.COMPLETED if at_terminal else code
+
+
+async def _turn(session: Session, name: str, question: str) -> Exit:
+    options = {"session_id": name, "user_id": session.args.user, "depth": session.args.depth or "auto"}
     try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError("The question on stdin is not UTF-8 text.", hint="Save it as UTF-8.") from None
-
-
-_HEAD = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
-
-
-async def estimate(session: Session) -> int:
-    """Raises `UsageError`, `ConfigurationError`."""
-    forecast = await session.engine.aestimate(session.args.question)
-    console = session.console
+        result = await answered_before_user(session, question, options)
+    except ConfigurationError:
+        raise
+    except DeepResearchError as error:
+        session.console.error(error.code, error.problem, error.hint)
+        return of_error(error)
+    code = of_run(result.status, result.reason)
     if session.args.json:
-        console.print(forecast.model_dump_json())
-    else:
-        columns = min(text.COLUMNS, console.columns)
-        console.print("\n".join(_lines(forecast, columns)))
-    return Exit.COMPLETED
+        turns = await session.engine.asession_turns(name, user_id=session.args.user)
+        own = [turn for turn in turns if turn.research_id == result.research_id]
+        session.console.print("\n".join(turn.model_dump_json() for turn in own))
+        return code
+    resolution = result.state.resolution
+    if resolution is not None and resolution.question != resolution.user_message and session.is_at_terminal:
+        # The picture of the run, where it stood, is gone with its end.
+        session.console.note(f"Question: {resolution.question}")
+    if result.answer:
+        session.console.print_report("\n".join([result.answer, "", *_sources(result)]))
+    if result.status != "completed":
+        conclude(session, result)
+    return code
 
 
-def _lines(forecast: Estimate, columns: int) -> Iterator[str]:
-    scope = (
-        f"{_count(forecast.iterations, 'iteration')}, {_count(forecast.searches, 'search', 'searches')},"
-        f" {_count(forecast.fetches, 'page')} read."
-    )
-    yield from text.fold(f"The run may use: {scope}", columns)
-    if forecast.phases:
-        yield ""
-        yield from text.figures([_HEAD, *map(_row, forecast.phases), _total(forecast)], columns)
-        yield ""
-        yield from text.fold(f"Asked: {_models(forecast.models)}.", columns)
-    for note in forecast.notes:
-        yield from text.fold(phrases.line(note), columns)
-
-
-def _row(phase: PhaseEstimate) -> tuple[str, ...]:
-    return _cells(phase.phase.value, phase)
-
-
-def _total(forecast: Estimate) -> tuple[str, ...]:
-    return _cells("in all", forecast)
-
-
-def _cells(name: str, forecast: PhaseEstimate | Estimate) -> tuple[str, ...]:
-    numbers = (forecast.model_calls, forecast.input_tokens, forecast.output_tokens)
-    return (name, *map(_span, numbers), _money(forecast.cost_usd))
-
-
-def _models(models: Mapping[ModelRole, str]) -> str:
-    """Each model with the roles it has."""
-    roles: dict[str, list[str]] = {}
-    for role, model in models.items():
-        roles.setdefault(phrases.line(model), []).append(role.value)
-    return "; ".join(f"{model} ({', '.join(of)})" for model, of in roles.items())
-
-
-def _count(span: Range, one: str, many: str = "") -> str:
-    if span.low == span.high:
-        return phrases.count(span.high, one, many)
-    return f"{_span(span)} {many or one + 's'}"
-
-
-def _span(span: Range) -> str:
-    return f"{span.low:,}" if span.low == span.high else f"{span.low:,}–{span.high:,}"
-
-
-def _money(span: Dollars | None) -> str:
-    if span is None:
-        return "unknown"
-    low, high = phrases.dollars(span.low), phrases.dollars(span.high)
-    return low if low == high else f"{low}–{high}"
+def _sources(result: ResearchResult) -> list[str]:
+    """A line for each source that the answer cites."""
+    answer = result.answer or ""
+    numbers = {citation.number: citation.source_id for citation in result.citations}
+    cited_numbers = {mark.number for mark in reference_marks(answer, list(numbers))}
+    sources = {source.id: source for source in result.sources}
+    lines = []
+    for number in sorted(cited_numbers):
+        source = sources[numbers[number]]
+        lines.append(f"[{number}] {phrases.line(source.title)}{f', {source.url}' if source.url else ''}  ")
+    return lines

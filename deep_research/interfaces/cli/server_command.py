@@ -1,39 +1,45 @@
-"""`serve`, `researcher` and `token`: the engine behind HTTP, and the tokens of its users."""
+"""`serve`, `researcher`, `token` and `mcp`: the engine behind HTTP, the tokens of its users, and the engine as a server
+of the Model Context Protocol."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import threading
 from argparse import Namespace
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deep_research.errors import UnknownNameError, UsageError
-from deep_research.interfaces.cli import text
+from deep_research.errors import UsageError
 from deep_research.interfaces.cli.console import CommandError, Console, Exit
-from deep_research.interfaces.cli.session import Session, setting_arguments
+from deep_research.interfaces.cli.session import (
+    Session,
+    engine_arguments,
+    folder_file_line,
+    setting_arguments,
+    whole_number,
+)
 from deep_research.presentation import phrases
 from deep_research.settings import load_settings
 
 if TYPE_CHECKING:
+    from deep_research.mcp_server.standard_streams import Wire
+    from deep_research.research import DeepResearch
     from deep_research.server.serving import ServerOptions
-    from deep_research.server.token_file import TokenEntry
 
-PACKAGES = ("fastapi", "uvicorn")  # of the extra
+EXTRAS = {"server": ("fastapi", "uvicorn"), "mcp": ("mcp",)}  # the packages of each
+EXIT_SECONDS = 5.0  # for threads to end, once the runs of an MCP client are parked
 RESEARCHER_PORT = 8001
-_ACTIONS = ("add", "list", "revoke")
 
 
-def check_extra() -> None:
-    """Raises `CommandError` where the packages of the server are missing."""
-    if any(find_spec(name) is None for name in PACKAGES):
-        raise CommandError(
-            "missing_extra",
-            "The server needs more packages.",
-            hint="pip install 'deep-research[server]'",
-            exit=Exit.WRONG_USE,
-        )
+def check_extra(extra: str = "server", problem: str = "The server needs more packages.") -> None:
+    """Raises `CommandError` where the packages of an extra are missing."""
+    if any(find_spec(name) is None for name in EXTRAS[extra]):
+        hint = f"pip install 'deep-research[{extra}]'"
+        raise CommandError("missing_extra", problem, hint=hint, exit=Exit.WRONG_USE)
 
 
 def serve_command(session: Session) -> int:
@@ -76,13 +82,7 @@ def _options(session: Session) -> ServerOptions:
 
 
 def _number(flag: str, value: str | None, default: int) -> int:
-    if value is None:
-        return default
-    if not (value.isascii() and value.isdigit() and len(value) < 10):
-        raise UsageError(
-            f"{flag} takes a whole number, got '{value[:40]}'.", hint=f"For example: {flag} {default}"
-        )
-    return int(value)
+    return default if value is None else whole_number(flag, value, example=default)
 
 
 def token_path(args: Namespace, data_dir: Path) -> Path:
@@ -95,36 +95,31 @@ def token_path(args: Namespace, data_dir: Path) -> Path:
 def token_command(args: Namespace, console: Console) -> int:
     """Raises `UsageError`, `ConfigurationError`."""
     check_extra()
-    _check_action(args)
+    action, name = args.action, args.name
+    if action != "list" and name is None:
+        raise UsageError(f"token {action} needs a name.", hint="For example: token add alice")
+    if action == "list" and name is not None:
+        raise UsageError("token list takes no name.", hint="Remove it.")
+    if action != "add" and any((args.role, args.user, args.max_open_runs, args.max_usd_of_run)):
+        raise UsageError(f"token {action} takes none of the options of add.", hint="Remove them.")
     settings = load_settings(overrides=setting_arguments(args), config=args.config).settings
     path = token_path(args, settings.data_dir)
-    if args.action == "list":
+    if action == "list":
         _list(path, args, console)
-    elif args.action == "add":
+    elif action == "add":
         _add(path, args, console)
     else:
         from deep_research.server.token_file import revoke_token
 
-        revoke_token(path, args.name)
-        console.print(json.dumps({"revoked": args.name}) if args.json else f"Revoked {args.name}.")
+        revoke_token(path, name)
+        console.print(json.dumps({"revoked": name}) if args.json else f"Revoked {name}.")
     return Exit.COMPLETED
-
-
-def _check_action(args: Namespace) -> None:
-    if args.action not in _ACTIONS:
-        raise UnknownNameError.of("action", args.action, _ACTIONS)
-    if args.action != "list" and args.name is None:
-        raise UsageError(f"token {args.action} needs a name.", hint="For example: token add alice")
-    if args.action == "list" and args.name is not None:
-        raise UsageError("token list takes no name.", hint="Remove it.")
-    if args.action != "add" and any((args.role, args.user, args.max_open_runs, args.max_usd_of_run)):
-        raise UsageError(f"token {args.action} takes none of the options of add.", hint="Remove them.")
 
 
 def _add(path: Path, args: Namespace, console: Console) -> None:
     from deep_research.server.token_file import add_token
 
-    most = _number("--max-open-runs", args.max_open_runs, 0) if args.max_open_runs is not None else None
+    most = args.max_open_runs and _number("--max-open-runs", args.max_open_runs, 0)
     token = add_token(
         path,
         args.name,
@@ -152,25 +147,64 @@ def _list(path: Path, args: Namespace, console: Console) -> None:
     from deep_research.server.token_file import TokenFile
 
     entries = TokenFile(path).entries() if args.tokens or path.exists() else ()
-    if args.json:
-        rows = [entry.model_dump(mode="json", exclude={"sha256"}) for entry in entries]
-        console.print(json.dumps(rows))
-    elif entries:
-        console.print("\n".join(text.table([_HEAD, *map(_row, entries)], console.columns)))
-    elif not args.quiet:
-        console.note(f"There are no tokens in {path}.")
+    records = [entry.model_dump(mode="json", exclude={"sha256"}) for entry in entries]
+    rows = [("NAME", "USER", "ROLE", "RUNS", "USD", "CREATED", "REVOKED")]
+    rows += [
+        (
+            entry.name,
+            entry.user,
+            entry.role.value,
+            "any" if entry.max_open_runs is None else str(entry.max_open_runs),
+            "any" if entry.max_usd is None else f"{entry.max_usd:g}",
+            phrases.moment(entry.created),
+            phrases.moment(entry.revoked) if entry.revoked else "",
+        )
+        for entry in entries
+    ]
+    console.print_rows(args, records, rows, f"There are no tokens in {path}.")
 
 
-_HEAD = ("NAME", "USER", "ROLE", "RUNS", "USD", "CREATED", "REVOKED")
+# An MCP client over stdin and stdout
 
 
-def _row(entry: TokenEntry) -> tuple[str, ...]:
-    return (
-        entry.name,
-        entry.user,
-        entry.role.value,
-        "any" if entry.max_open_runs is None else str(entry.max_open_runs),
-        "any" if entry.max_usd is None else f"{entry.max_usd:g}",
-        phrases.moment(entry.created),
-        phrases.moment(entry.revoked) if entry.revoked else "",
-    )
+def mcp_command(args: Namespace, console: Console, make: Callable[..., DeepResearch] | None) -> int:
+    """Serve until the client goes. Raises `CommandError` where the package of the extra is missing, `UsageError`,
+    `ConfigurationError`."""
+    check_extra("mcp", "The MCP server needs another package.")
+    from deep_research.mcp_server.standard_streams import claim_standard_streams
+
+    wire = claim_standard_streams()  # before anything is imported that may print
+    asyncio.run(_serve_client(args, console, make, wire))
+    return Exit.COMPLETED
+
+
+async def _serve_client(
+    args: Namespace, console: Console, make: Callable[..., DeepResearch] | None, wire: Wire
+) -> None:
+    from deep_research.logs import configure
+    from deep_research.mcp_server.stdio_serving import serve
+    from deep_research.research import DeepResearch
+
+    async with (make or DeepResearch)(**engine_arguments(args)) as engine:
+        if not (args.log_level or engine.settings.settings.log_level):
+            configure(
+                "warning"
+            )  # a client keeps what stands on stderr, and shows it to who looks for a fault
+        if (line := folder_file_line(engine.settings)) and not args.quiet:
+            console.note(line)  # a file that nobody named is in force without a word otherwise
+        if os.isatty(wire.input) and not args.quiet:
+            console.note(
+                "Waiting for an MCP client on stdin. MCP clients start this command themselves. Ctrl-C ends it."
+            )
+        try:
+            await serve(engine, wire)
+        finally:
+            _end_at_the_latest(EXIT_SECONDS)
+
+
+def _end_at_the_latest(seconds: float) -> None:
+    """End the process then, whatever its threads still do, such as indexing a large folder: its client is gone, and what
+    its runs recorded is in the store."""
+    timer = threading.Timer(seconds, os._exit, (Exit.FAILED,))
+    timer.daemon = True
+    timer.start()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import shlex
+import signal
+import sys
+import threading
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import RunNotFoundError, UsageError
-from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import CommandError, Console, Exit
 from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
 from deep_research.logs import configure
+from deep_research.presentation import phrases
 from deep_research.setting_fields import fields_by_path, nest
 from deep_research.settings import ResolvedSettings, Settings, join_path, load_settings, setting_from_text
 from deep_research.state import RunOptions
@@ -25,12 +31,8 @@ if TYPE_CHECKING:
     from deep_research.assembly import Destination
     from deep_research.research import DeepResearch
     from deep_research.research.sessions import Sessions
-import asyncio
-import signal
-import threading
-from collections.abc import Awaitable, Callable
-from types import FrameType
 
+MAX_DIGITS = 9  # of a number
 _OF_ALL_RUNS = ("list", "waiting", "wake", "sessions")
 _OF_SET_UP = ("--corpus", "--search", "--local-only", "--model", "--preset", "--config", "--set")
 
@@ -50,6 +52,19 @@ class Look:
     def talks(self) -> bool:
         """Whether progress and closing lines are wanted: not beside JSON, which is for programs."""
         return bool(self.args.verbose or not (self.args.quiet or self.args.json))
+
+    @property
+    def is_at_terminal(self) -> bool:
+        """Whether somebody sits there who can be asked: both ends are a terminal, and the output is not for a program."""
+        streams = (sys.stdin, sys.stderr)
+        return not self.args.json and all(stream is not None and stream.isatty() for stream in streams)
+
+    def tell(self, record: object, words: str) -> None:
+        """What was done, as JSON where that is asked for, else in words for who wants them."""
+        if self.args.json:
+            self.console.print(json.dumps(record))
+        elif self.talks:
+            self.console.note(words)
 
     def again(self, verb: str, run_id: str) -> str:
         """The command that does something with a run of this session, "" when the run was kept in memory only, or is in a
@@ -144,6 +159,16 @@ def _value(name: str, text: str) -> Any:
     return text if name in ("system_prompt", "data_dir", "preset") else setting_from_text(name, text)[1]
 
 
+def whole_number(flag: str, value: str, *, natural: bool = True, example: int = 20) -> int:
+    """The number that an option was given; a ``natural`` one has no sign. Raises `UsageError`."""
+    digits = value if natural else value.removeprefix("-")
+    if not (digits.isdecimal() and len(digits) <= MAX_DIGITS):
+        raise UsageError(
+            f"{flag} takes a whole number, got '{value[:40]}'.", hint=f"For example: {flag} {example}"
+        )
+    return int(value)
+
+
 def settings_in_force(args: Namespace) -> Settings:
     """The settings of a command that needs no engine. Raises `SettingsError`, `ConfigurationError`."""
     overrides = setting_arguments(args)
@@ -210,7 +235,7 @@ def requests_note(destinations: Sequence[Destination], *, every: bool) -> list[s
         (each.server, f" with {each.key}" if each.key else "") for each in relevant
     )
     places = ", ".join(f"{server}{key}" for server, key in keys_by_server)
-    return text.fold(f"Requests go to {places}.", text.COLUMNS, indent="  ")
+    return phrases.fold(f"Requests go to {places}.", phrases.COLUMNS, indent="  ")
 
 
 def folder_file_line(effective: ResolvedSettings) -> str:
@@ -274,3 +299,24 @@ class Signals:
         stop = self._park if number == signal.SIGTERM and self._park is not None else self._stop
         if stop is not None:
             stop()
+
+
+def run_with_signals(
+    work: Callable[[], Coroutine[Any, Any, int]], park: Callable[[], Awaitable[int]] | None = None
+) -> int:
+    """``park`` is done on SIGTERM, and gives how many runs it parked: without one the work is cancelled."""
+
+    async def cancellable() -> int:
+        signals.attach(park)
+        return await work()
+
+    with Signals() as signals:
+        try:
+            code = asyncio.run(cancellable())
+            return signals.code if signals.code and code == Exit.PARKED else code
+        except asyncio.CancelledError:
+            interrupted = Interrupted("Interrupted.")
+        except Interrupted as error:
+            interrupted = error
+    interrupted.exit = signals.code
+    raise interrupted

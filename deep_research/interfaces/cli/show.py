@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deep_research.errors import StoreError
-from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.session import Look
 from deep_research.presentation import phrases
 from deep_research.presentation.report_text import (
@@ -37,6 +36,7 @@ from deep_research.state.spending import plus
 
 if TYPE_CHECKING:
     from deep_research.budget.accounting import Accounts, CapUse, KeptItem
+    from deep_research.budget.estimate import Dollars, Estimate, PhaseEstimate, Range
 
 _LEAD = " " * 4
 _MAX_PASSAGE_CHARS = 300
@@ -94,11 +94,11 @@ def show_claims(session: Look, result: ResearchResult) -> None:
         }
         console.print(json.dumps(told, ensure_ascii=False))
         return
-    console.print("\n".join(_claim_lines(result, min(text.COLUMNS, console.columns))))
+    console.print("\n".join(_claim_lines(result, min(phrases.COLUMNS, console.columns))))
 
 
 def _claim_lines(result: ResearchResult, columns: int) -> Iterator[str]:
-    yield text.clip(f"{result.research_id}: {phrases.line(result.query)}", columns)
+    yield phrases.clip(f"{result.research_id}: {phrases.line(result.query)}", columns)
     counts = result.report_metadata.claims if result.report_metadata else None
     if counts is None:
         why = (
@@ -106,7 +106,7 @@ def _claim_lines(result: ResearchResult, columns: int) -> Iterator[str]:
         )
         yield from ("", why)
         return
-    yield from text.fold(
+    yield from phrases.fold(
         f"{claims_line(counts) or 'No claims'}.{other_claims(counts, result.usage.share(ModelRole.JUDGE))}",
         columns,
     )
@@ -115,7 +115,7 @@ def _claim_lines(result: ResearchResult, columns: int) -> Iterator[str]:
     for claim in result.claims:
         if claim.heading != heading:
             heading = claim.heading
-            yield from ("", *text.fold(phrases.line(heading) or "(no heading)", columns))
+            yield from ("", *phrases.fold(phrases.line(heading) or "(no heading)", columns))
         yield from _claim(claim, titles, columns)
     if result.repairs:
         yield from ("", "Repaired:")
@@ -126,27 +126,29 @@ def _claim_lines(result: ResearchResult, columns: int) -> Iterator[str]:
 def _claim(claim: Claim, titles: dict[str, str], columns: int) -> Iterator[str]:
     numbers = f" [{', '.join(map(str, claim.numbers))}]" if claim.numbers else ""
     mark = " (marked)" if claim.is_marked else ""
-    yield from text.fold(f"- {claim.verdict.value}{mark}: {phrases.line(claim.text)}{numbers}", columns, "  ")
+    yield from phrases.fold(
+        f"- {claim.verdict.value}{mark}: {phrases.line(claim.text)}{numbers}", columns, "  "
+    )
     if claim.basis is ClaimBasis.RUN:
         yield f"{_LEAD}supported by the log of the run"
     for reason in claim.reasons:
-        yield from text.fold(f"{_LEAD}{reason_in_words(reason)}", columns, _LEAD)
+        yield from phrases.fold(f"{_LEAD}{reason_in_words(reason)}", columns, _LEAD)
     judged = claim.judgement
     if judged is not None:
         said = judged.verdict.value if judged.verdict else f"not asked. {phrases.line(judged.reason)}"
         missing = f"; no passage has “{phrases.line(judged.missing)}”" if judged.missing else ""
-        yield from text.fold(f"{_LEAD}judge: {said}{missing}", columns, _LEAD)
+        yield from phrases.fold(f"{_LEAD}judge: {said}{missing}", columns, _LEAD)
     for quote in claim.evidence:
         where = f"{titles.get(quote.source_id, quote.source_id)}, {quote.start} to {quote.end}"
         told = phrases.line(quote.quote)
         told = told if len(told) <= _MAX_PASSAGE_CHARS else f"{told[:_MAX_PASSAGE_CHARS].rstrip()}…"
-        yield from text.fold(f'{_LEAD}"{told}" ({where})', columns, _LEAD)
+        yield from phrases.fold(f'{_LEAD}"{told}" ({where})', columns, _LEAD)
 
 
 def _repair(repair: Repair, columns: int) -> Iterator[str]:
-    yield from text.fold(f"- {REPAIRS[repair.kind]}: {phrases.line(repair.before)}", columns, "  ")
+    yield from phrases.fold(f"- {REPAIRS[repair.kind]}: {phrases.line(repair.before)}", columns, "  ")
     if repair.kind is RepairKind.REWORDED:
-        yield from text.fold(f"{_LEAD}now: {phrases.line(repair.after)}", columns, _LEAD)
+        yield from phrases.fold(f"{_LEAD}now: {phrases.line(repair.after)}", columns, _LEAD)
 
 
 # Budget
@@ -160,7 +162,7 @@ def show_budget(session: Look, result: ResearchResult) -> None:
     if session.args.json:
         console.print(accounts.model_dump_json())
     else:
-        console.print("\n".join(_budget_lines(accounts, min(text.COLUMNS, console.columns))))
+        console.print("\n".join(_budget_lines(accounts, min(phrases.COLUMNS, console.columns))))
 
 
 def _archive_bytes(session: Look) -> int:
@@ -176,9 +178,9 @@ def _archive_bytes(session: Look) -> int:
 
 
 def _budget_lines(accounts: Accounts, columns: int) -> Iterator[str]:
-    yield text.clip(f"{accounts.research_id}: {phrases.line(accounts.query)}", columns)
+    yield phrases.clip(f"{accounts.research_id}: {phrases.line(accounts.query)}", columns)
     yield ""
-    yield from text.figures([("CAP", "ALLOWED", "USED"), *map(_cap, accounts.caps)], columns)
+    yield from phrases.figures([("CAP", "ALLOWED", "USED"), *map(_cap, accounts.caps)], columns)
     yield ""
     yield from _spend_table(accounts.usage.models, columns)
     yield ""
@@ -188,7 +190,7 @@ def _budget_lines(accounts: Accounts, columns: int) -> Iterator[str]:
             yield ""
             yield f"{head}:"
             for line in said:
-                yield from text.fold(f"- {phrases.line(line)}", columns, "  ")
+                yield from phrases.fold(f"- {phrases.line(line)}", columns, "  ")
 
 
 def _cap(cap: CapUse) -> tuple[str, str, str]:
@@ -217,12 +219,12 @@ def _spend_table(spend: Sequence[ModelSpend], columns: int) -> Iterator[str]:
     rows.append(_row("in all", "", spend))
     if not any(row.tokens.cache_read for row in spend):
         rows = [_WITHOUT_CACHE, *(row[:_CACHED] + row[_CACHED + 1 :] for row in rows[1:])]
-    head, *table = text.figures(rows, columns, names=2)
+    head, *table = phrases.figures(rows, columns, names=2)
     place = 0
     for model in models:
         many = sum(row.model == model for row in spend)
         yield from ([""] if place else [])
-        yield text.clip(phrases.line(model), columns)
+        yield phrases.clip(phrases.line(model), columns)
         yield from (head, *table[place : place + many])
         place += many
     yield from ["", head] if len(models) > 1 else []
@@ -248,7 +250,7 @@ def _fidelity_table(accounts: Accounts, columns: int) -> Iterator[str]:
     if not fidelity.phases:
         yield "No content was sent to a model."
         return
-    yield from text.fold(fidelity_in_words(fidelity), columns)
+    yield from phrases.fold(fidelity_in_words(fidelity), columns)
     rows: list[tuple[str, ...]] = [_SENT]
     for phase, sent in fidelity.phases.items():
         totals = sent.content_allocation_metadata
@@ -260,10 +262,10 @@ def _fidelity_table(accounts: Accounts, columns: int) -> Iterator[str]:
             totals.tokens_available,
         )
         rows.append((phase.value, share_in_words(totals.fidelity), *(f"{number:,}" for number in numbers)))
-    yield from text.figures(rows, columns)
+    yield from phrases.figures(rows, columns)
     if accounts.least_kept:
         yield ""
-        yield from text.table([_KEPT, *map(_kept_row, accounts.least_kept)], columns)
+        yield from phrases.table([_KEPT, *map(_kept_row, accounts.least_kept)], columns)
 
 
 def _kept_row(item: KeptItem) -> tuple[str, ...]:
@@ -274,3 +276,60 @@ def _kept_row(item: KeptItem) -> tuple[str, ...]:
         phrases.short_hash(item.archived) if item.archived else "-",
         phrases.line(item.title),
     )
+
+
+# Estimates
+
+_ESTIMATED = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
+
+
+def show_estimate(session: Look, forecast: Estimate) -> None:
+    console = session.console
+    lines = _estimate_lines(forecast, min(phrases.COLUMNS, console.columns))
+    console.print(forecast.model_dump_json() if session.args.json else "\n".join(lines))
+
+
+def _estimate_lines(forecast: Estimate, columns: int) -> Iterator[str]:
+    scope = (
+        f"{_count(forecast.iterations, 'iteration')}, {_count(forecast.searches, 'search', 'searches')},"
+        f" {_count(forecast.fetches, 'page')} read."
+    )
+    yield from phrases.fold(f"The run may use: {scope}", columns)
+    if forecast.phases:
+        yield ""
+        rows = [_cells(phase.phase.value, phase) for phase in forecast.phases]
+        yield from phrases.figures([_ESTIMATED, *rows, _cells("in all", forecast)], columns)
+        yield ""
+        yield from phrases.fold(f"Asked: {_models(forecast.models)}.", columns)
+    for note in forecast.notes:
+        yield from phrases.fold(phrases.line(note), columns)
+
+
+def _cells(name: str, forecast: PhaseEstimate | Estimate) -> tuple[str, ...]:
+    numbers = (forecast.model_calls, forecast.input_tokens, forecast.output_tokens)
+    return (name, *map(_span, numbers), _money(forecast.cost_usd))
+
+
+def _models(models: Mapping[ModelRole, str]) -> str:
+    """Each model with the roles it has."""
+    roles: dict[str, list[str]] = {}
+    for role, model in models.items():
+        roles.setdefault(phrases.line(model), []).append(role.value)
+    return "; ".join(f"{model} ({', '.join(of)})" for model, of in roles.items())
+
+
+def _count(span: Range, one: str, many: str = "") -> str:
+    if span.low == span.high:
+        return phrases.count(span.high, one, many)
+    return f"{_span(span)} {many or one + 's'}"
+
+
+def _span(span: Range) -> str:
+    return f"{span.low:,}" if span.low == span.high else f"{span.low:,}–{span.high:,}"
+
+
+def _money(span: Dollars | None) -> str:
+    if span is None:
+        return "unknown"
+    low, high = phrases.dollars(span.low), phrases.dollars(span.high)
+    return low if low == high else f"{low}–{high}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.console import terminal_size, write_whole
 from deep_research.interfaces.cli.options import BY_NAME
-from deep_research.interfaces.cli.output_file import write_whole
 from deep_research.interfaces.cli.session import Look
 from deep_research.presentation import phrases
 from deep_research.presentation.report_text import claims_line, coverage_line, fidelity_line
@@ -73,11 +72,11 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
         listed.append(f"  - and {len(gaps) - _MAX_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
         return [*above, f"{message} {command}".rstrip(), *listed]
-    columns = text.size(sys.stderr).columns - 1
-    folded = [part for line in listed for part in text.fold(line, columns, "    ")]
+    columns = terminal_size(sys.stderr).columns - 1
+    folded = [part for line in listed for part in phrases.fold(line, columns, "    ")]
     return [
-        *(part for line in above for part in text.fold(line, columns)),
-        *text.fold(phrases.line(message), columns),
+        *(part for line in above for part in phrases.fold(line, columns)),
+        *phrases.fold(phrases.line(message), columns),
         *([command] if command else []),
         *folded,
     ]

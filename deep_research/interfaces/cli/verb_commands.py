@@ -11,11 +11,10 @@ from contextlib import aclosing
 from typing import Any
 
 from deep_research.errors import PackError, UsageError
-from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Exit
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.progress import Count
-from deep_research.interfaces.cli.session import Look, Session
+from deep_research.interfaces.cli.session import Look, Session, whole_number
 from deep_research.packs import Verification
 from deep_research.presentation import phrases, run_text
 from deep_research.presentation.event_text import described
@@ -27,7 +26,7 @@ from deep_research.state.events import Event, encode
 from deep_research.state.identity import RUN_ID
 
 _INDENT = "    "
-_MIN_NAME_COLUMNS = 10
+_NAME_COLUMNS = 10
 # What a verb without a result did, as JSON has it.
 _DONE = {"steer": "steered", "pause": "paused", "delete": "deleted"}
 
@@ -65,35 +64,29 @@ def verb_arguments(session: Look) -> dict[str, Any]:
     arguments: dict[str, Any] = {"research_id": args.id} if hasattr(args, "id") else {}
     for option in command.options:
         value = getattr(args, option.dest)
+        if option.of_verb and option.metavar in ("N", "INTEGER") and value is not None:
+            value = whole_number(option.flag, value, natural=option.metavar == "N")
         if option.of_verb and value not in (None, False):
-            is_number = option.metavar in ("N", "INTEGER")
-            arguments[option.dest] = (
-                whole_number(option.flag, value, natural=option.metavar == "N") if is_number else value
-            )
+            arguments[option.dest] = value
     for name in command.positional:
         if (value := getattr(args, name, None)) is not None:
             arguments[name] = value
     return arguments
 
 
-def whole_number(flag: str, value: str, *, natural: bool) -> int:
-    """The number that an option was given; a ``natural`` one has no sign. Raises `UsageError`."""
-    if not (value if natural else value.removeprefix("-")).isdecimal():
-        raise UsageError(f"{flag} takes a whole number, got '{value[:40]}'.", hint=f"For example: {flag} 20")
-    return int(value)
-
-
 def _as_json(session: Look, result: Any) -> str:
     name = session.args.command
     if result is None:
-        return json.dumps({_DONE[name]: session.args.id})
+        return _dumped({_DONE[name]: session.args.id})
     if name == "wake":
-        result = [{"research_id": each.research_id, "status": each.status.value} for each in result]
-    elif isinstance(result, Sequence):
-        result = [each.model_dump(mode="json") for each in result]
-    else:
-        return str(result.model_dump_json())
-    return json.dumps(result, ensure_ascii=False)
+        return _dumped([{"research_id": each.research_id, "status": each.status.value} for each in result])
+    if isinstance(result, Sequence):
+        return _dumped([each.model_dump(mode="json") for each in result])
+    return str(result.model_dump_json())
+
+
+def _dumped(record: object) -> str:
+    return json.dumps(record, ensure_ascii=False)
 
 
 async def list_runs(session: Look) -> int:
@@ -102,12 +95,11 @@ async def list_runs(session: Look) -> int:
     limit = arguments.get("limit")
     page = await session.runs.alist(**{**arguments, "limit": limit and limit + 1})
     runs = page[:limit]
-    if session.args.json:
-        session.console.print(_as_json(session, runs))
-    elif runs:
-        session.console.print("\n".join(_run_table(runs, session.console.columns)))
-    elif session.talks:
-        session.console.note("No runs match." if arguments.keys() - {"limit"} else "No runs yet.")
+    nothing = "No runs match." if arguments.keys() - {"limit"} else "No runs yet."
+    records = [run.model_dump(mode="json") for run in runs]
+    session.console.print_list(
+        session.args, records, list(_run_table(runs, session.console.columns)), nothing
+    )
     if session.talks and len(page) > len(runs):
         session.console.note(f"More: add --after {runs[-1].research_id}")
     return 0
@@ -147,54 +139,44 @@ def print_event(session: Look, event: Event) -> None:
     if session.args.json:
         session.console.print(encode(event).decode())
     else:
-        session.console.print(text.clip(described(event), session.console.columns))
+        session.console.print(phrases.clip(described(event), session.console.columns))
 
 
 def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
     """A line for each run; below it its question, how far it came and, where it did not get to its end, why."""
     rows = [("RUN", "STATUS", "UPDATED")]
     rows += [(run.research_id, run_text.status(run), phrases.moment(run.updated_at)) for run in runs]
-    head, *lines = text.table(rows, columns)
-    yield head
-    for line, run in zip(lines, runs, strict=True):
-        yield line
-        below = (phrases.line(run.query), ", ".join(run_text.figures(run)), run_text.why(run))
-        yield from (text.clip(f"{_INDENT}{words}", columns) for words in below if words)
+    texts = ((phrases.line(run.query), ", ".join(run_text.figures(run)), run_text.why(run)) for run in runs)
+    return phrases.table_with_texts(rows, texts, columns)
 
 
 def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
     """One run, a fact a line."""
-    columns = session.console.columns - _MIN_NAME_COLUMNS
-    rows = [
-        ("run", run.research_id),
-        ("question", text.clip(phrases.line(run.query), columns)),
-        ("status", run_text.status(run)),
-        *((("why", run_text.why(run)),) if run_text.why(run) else ()),
-        ("phase", f"{run.phase}, iteration {run.iteration}"),
-        *run_text.facts(run),
-        ("created", phrases.moment(run.created_at)),
-        ("updated", phrases.moment(run.updated_at)),
+    columns = session.console.columns - _NAME_COLUMNS
+    rows: list[tuple[str, Iterable[str]]] = [
+        ("run", (run.research_id,)),
+        ("question", (phrases.clip(phrases.line(run.query), columns),)),
+        ("status", (run_text.status(run),)),
+        ("why", filter(None, (run_text.why(run),))),
+        ("phase", (f"{run.phase}, iteration {run.iteration}",)),
+        *((name, (fact,)) for name, fact in run_text.facts(run)),
+        ("created", (phrases.moment(run.created_at),)),
+        ("updated", (phrases.moment(run.updated_at),)),
     ]
-    for name, words in rows:
-        yield from _beside_name(name, text.fold(words, columns))
     if isinstance(run, RunDetail):
-        for name, lines in (("answers", run_text.answer_lines(run)), ("notices", run_text.notice_lines(run))):
-            yield from _beside_name(name, (part for line in lines for part in text.fold(line, columns, "  ")))
-
-
-def _beside_name(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """Lines beside a name, which stands at the first of them."""
-    for place, line in enumerate(lines):
-        yield f"{'' if place else name:<{_MIN_NAME_COLUMNS}}{line}".rstrip()
+        rows += [("answers", run_text.answer_lines(run)), ("notices", run_text.notice_lines(run))]
+    for name, lines in rows:
+        folded = (part for line in lines for part in phrases.fold(line, columns, "  "))
+        yield from phrases.beside(f"{name:<{_NAME_COLUMNS}}", folded)
 
 
 def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:
     """Each run with what it waits for, and the command to go on with it."""
     columns = session.console.columns
     for each in parked:
-        yield text.clip(f"{each.research_id}  {each.kind}  {phrases.line(each.query)}", columns)
+        yield phrases.clip(f"{each.research_id}  {each.kind}  {phrases.line(each.query)}", columns)
         for line in run_text.waiting_lines(each):
-            yield from text.fold(f"  {line}", columns, _INDENT)
+            yield from phrases.fold(f"  {line}", columns, _INDENT)
         if not each.asks:
             yield f"  {session.again('resume', each.research_id)}"
         elif not each.has_answer:
@@ -225,18 +207,14 @@ _NOTES: dict[str, _View] = {
 
 async def submit(session: Session) -> int:
     """Queue a question, and print the id of its run."""
-    args = session.args
     if session.settings.store == "memory":
         raise UsageError(
             "With store=memory the run would end with this command, and no worker could find it.",
             hint="Remove --set store=memory.",
         )
-    run_id = await session.engine.asubmit(args.question, **verb_arguments(session))
-    if args.json:
-        summary = await session.engine.summary(run_id)
-        session.console.print(json.dumps(summary.model_dump(mode="json")))
-    else:
-        session.console.print(run_id)
+    run_id = await session.engine.asubmit(session.args.question, **verb_arguments(session))
+    summary = await session.engine.summary(run_id)
+    session.console.print(_dumped(summary.model_dump(mode="json")) if session.args.json else run_id)
     return 0
 
 
@@ -246,10 +224,7 @@ async def work(session: Session) -> int:
     if session.talks:
         session.console.note(f"Working on the runs of {session.settings.data_dir}.")
     count = await session.engine.awork(**arguments)
-    if session.args.json:
-        session.console.print(json.dumps({"runs": count}))
-    elif session.talks:
-        session.console.note(f"Worked on {phrases.count(count, 'run')}.")
+    session.tell({"runs": count}, f"Worked on {phrases.count(count, 'run')}.")
     return 0
 
 
@@ -263,11 +238,7 @@ async def verify(session: Look) -> int:
         else:
             verification = await asyncio.to_thread(_verify_file, args.pack, progress)
     if args.json:
-        console.print(
-            json.dumps(
-                {"holds": verification.holds, **verification.model_dump(mode="json")}, ensure_ascii=False
-            )
-        )
+        console.print(_dumped({"holds": verification.holds, **verification.model_dump(mode="json")}))
     else:
         console.print("\n".join(map(phrases.line, verification_lines(verification))))
     return Exit.COMPLETED if verification.holds else Exit.FAILED

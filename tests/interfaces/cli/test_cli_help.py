@@ -11,9 +11,9 @@ import pytest
 from cli_double import Done
 
 from deep_research.errors import ConfigurationError, DeepResearchError, StoreError, UsageError, WorkError
-from deep_research.interfaces.cli.completion import candidates
 from deep_research.interfaces.cli.console import _BY_OUTCOME, MEANINGS, Exit, of_error, of_run
-from deep_research.interfaces.cli.options import COMMANDS, COMMON, Command, parse
+from deep_research.interfaces.cli.options import COMMANDS, COMMON, Command
+from deep_research.interfaces.cli.parsing import candidates, parse
 from deep_research.state import AbortReason
 
 Cli = Callable[..., Done]

@@ -17,10 +17,11 @@ import pytest
 from cli_double import QUESTION, Done
 from every_event import MISHAPS
 
-from deep_research.interfaces.cli import progress, text
+from deep_research.interfaces.cli import progress
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.progress import ASCII, Count, Marks, picture
 from deep_research.interfaces.cli.session import Look
+from deep_research.presentation import phrases
 from deep_research.presentation.event_text import in_words, steps
 from deep_research.state import (
     DeepResearchPhase,
@@ -79,7 +80,7 @@ class Screen:
         elif character != "\r":
             assert character.isprintable(), f"control character {character!r}"
             self.rows[self.row] += character
-            self.widest = max(self.widest, text.width(self.rows[self.row]))
+            self.widest = max(self.widest, phrases.width(self.rows[self.row]))
 
 
 def on_terminal(*argv: str, columns: int, lines: int = 24, **environment: str) -> tuple[int, str, str]:
@@ -245,7 +246,7 @@ def test_with_verbose_the_plan_and_the_reasons_of_gaps_and_decisions_are_told() 
 def test_the_picture_fits_any_terminal(columns: int, lines: int) -> None:
     rows = drawn(fold_of(20), columns=columns, lines=lines)
     assert len(rows) <= lines
-    assert all(text.width(row) <= columns for row in rows)
+    assert all(phrases.width(row) <= columns for row in rows)
 
 
 def test_a_low_terminal_shows_the_unfinished_sub_queries_first() -> None:
@@ -258,7 +259,7 @@ def test_a_low_terminal_shows_the_unfinished_sub_queries_first() -> None:
 
 def test_every_mark_is_one_column_wide() -> None:
     for marks in (Marks(), ASCII):
-        assert {text.width(m) for m in (marks.tick, marks.failed, marks.waiting, *marks.turns)} == {1}
+        assert {phrases.width(m) for m in (marks.tick, marks.failed, marks.waiting, *marks.turns)} == {1}
 
 
 @pytest.mark.parametrize("talks", [True, False])

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.interfaces.cli import text
 from deep_research.presentation import phrases
 
 ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -43,22 +42,22 @@ def test_nothing_that_acts_is_left_of_any_text(anything: str) -> None:
 @given(st.text(max_size=60), st.integers(0, 50))
 def test_a_clipped_text_never_takes_more_columns_than_it_may(anything: str, columns: int) -> None:
     clean = phrases.line(anything)
-    clipped = text.clip(clean, columns)
-    assert text.width(clipped) <= columns
-    if text.width(clean) <= columns:
+    clipped = phrases.clip(clean, columns)
+    assert phrases.width(clipped) <= columns
+    if phrases.width(clean) <= columns:
         assert clipped == clean
 
 
 def test_wide_characters_count_twice_and_combining_ones_not_at_all() -> None:
-    assert text.width("灯台") == 4
-    assert text.width("e\u0301") == 1
-    assert text.clip("灯台の光", 6) == "灯台…"
-    assert text.pad("灯", 4) == "灯  "
+    assert phrases.width("灯台") == 4
+    assert phrases.width("e\u0301") == 1
+    assert phrases.clip("灯台の光", 6) == "灯台…"
+    assert phrases.pad("灯", 4) == "灯  "
 
 
 def test_folding_never_breaks_a_word_that_must_be_copied() -> None:
     command = "deep-research-resume-deepres-0123456789ab"
-    assert command in text.fold(f"Continue with: {command} now", 30)
+    assert command in phrases.fold(f"Continue with: {command} now", 30)
 
 
 @given(st.text(max_size=80), st.integers(1, 60))
@@ -66,9 +65,9 @@ def test_a_folded_line_loses_no_word_and_keeps_to_its_columns_where_words_allow(
     anything: str, columns: int
 ) -> None:
     clean = phrases.line(anything)
-    lines = text.fold(clean, columns)
+    lines = phrases.fold(clean, columns)
     assert " ".join(lines) == clean
-    assert all(text.width(line) <= columns or " " not in line for line in lines)
+    assert all(phrases.width(line) <= columns or " " not in line for line in lines)
 
 
 def test_counts_agree_with_their_nouns() -> None:
@@ -78,7 +77,7 @@ def test_counts_agree_with_their_nouns() -> None:
 
 
 def test_a_table_gives_its_last_column_what_is_left() -> None:
-    lines = text.table([("A", "B"), ("long", "x" * 50)], 20)
+    lines = phrases.table([("A", "B"), ("long", "x" * 50)], 20)
     assert lines == ["A     B", f"long  {'x' * 13}…"]
 
 
@@ -106,7 +105,7 @@ def test_bytes_come_in_the_unit_that_reads_best(number: int, shown: str) -> None
 
 def test_figures_stand_at_the_right_and_a_long_name_is_cut() -> None:
     rows = [("NAME", "N"), ("a" * 30, "1,000"), ("b", "2")]
-    assert text.figures(rows, 20) == [
+    assert phrases.figures(rows, 20) == [
         "NAME               N",
         f"{'a' * 12}…  1,000",
         "b                  2",
