@@ -6,13 +6,14 @@ import functools
 import queue
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from deep_research.errors import DeepResearchError
+from deep_research.errors import ContentMissingError, DeepResearchError, RunBusyError, RunNotFoundError
 from deep_research.state import DeepResearchPhase, RunStatus
 from deep_research.state.journal import Content
 from deep_research.state.projection import Projection
@@ -176,3 +177,51 @@ def dead_pid() -> int:
     process = subprocess.Popen([sys.executable, "-I", "-S", "-c", ""])
     process.wait()
     return process.pid
+
+
+def create_completed(bench: Bench, run_id: str = "run-1", *, texts: list[str] | None = None) -> None:
+    lane = bench.create(run_id, texts=texts or [])
+    assert bench.append(lane, 1, projection=Projection(status=RunStatus.COMPLETED), release=True) is None
+
+
+def expect_missing(bench: Bench, text: str) -> ContentMissingError:
+    return expect(ContentMissingError, lambda: bench.store.contents([Content.of(text).hash]))
+
+
+def expect_unknown(ask: Callable[[], object]) -> RunNotFoundError:
+    return expect(RunNotFoundError, ask)
+
+
+def expect_busy(ask: Callable[[], object]) -> RunBusyError:
+    return expect(RunBusyError, ask)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that the store does by itself."""
+    pause, deadline = threading.Event(), PATIENCE_SECONDS
+    while not condition():
+        pause.wait(0.005)
+        deadline -= 0.005
+        assert deadline > 0, "it did not happen"
+
+
+def run_together(works: list[Callable[[], None]]) -> None:
+    """Run all at once; the first failure is raised here."""
+    failures: list[BaseException] = []
+    together = threading.Barrier(len(works))
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            together.wait(PATIENCE_SECONDS)
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_SECONDS)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    if failures:
+        raise failures[0]

@@ -1,9 +1,10 @@
-"""Checks of every store, one function a promise. The first line of each says the promise."""
+"""Checks of every store on appending, texts, deleting and listing, one function a promise. The first line of each says
+the promise."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,8 +13,6 @@ from deep_research.errors import (
     AppendRefusedError,
     ContentMissingError,
     DeepResearchError,
-    RunBusyError,
-    RunNotFoundError,
     RunStateError,
 )
 from deep_research.state import AbortReason, DeepResearchPhase, RunStatus
@@ -26,7 +25,11 @@ from deep_research.testing.store_bench import (
     START_SECONDS,
     Bench,
     Listener,
+    create_completed,
     expect,
+    expect_busy,
+    expect_missing,
+    expect_unknown,
 )
 
 MAX_COMMANDS = 1_000
@@ -154,7 +157,7 @@ def everything_behind_a_refused_append_is_refused(bench: Bench) -> None:
 def a_refused_append_leaves_no_text_behind(bench: Bench) -> None:
     lane = bench.create()
     bench.append(lane, 5, texts=["never"])
-    _missing(bench, "never")
+    expect_missing(bench, "never")
 
 
 def a_refused_append_does_not_change_the_row(bench: Bench) -> None:
@@ -167,7 +170,7 @@ def a_refused_append_does_not_change_the_row(bench: Bench) -> None:
 def a_refused_first_append_leaves_no_run_behind(bench: Bench) -> None:
     lane = Lane("run-1", bench.owner(), fence=1)
     assert isinstance(bench.append(lane, 3, new_run=NewRun(query="Why?")), AppendRefusedError)
-    _unknown(lambda: bench.store.run("run-1"))
+    expect_unknown(lambda: bench.store.run("run-1"))
 
 
 def the_refusal_names_the_run(bench: Bench) -> None:
@@ -199,7 +202,7 @@ def a_run_cannot_be_created_twice(bench: Bench) -> None:
 def an_append_to_a_run_that_does_not_exist_is_refused(bench: Bench) -> None:
     lane = Lane("nobody", bench.owner(), fence=1)
     assert isinstance(bench.append(lane, 0), AppendRefusedError)
-    _unknown(lambda: bench.store.run("nobody"))
+    expect_unknown(lambda: bench.store.run("nobody"))
 
 
 def handing_nothing_in_is_no_harm(bench: Bench) -> None:
@@ -245,7 +248,7 @@ def the_same_text_twice_is_kept_once(bench: Bench) -> None:
 
 def a_missing_text_is_a_typed_error(bench: Bench) -> None:
     bench.create(texts=["there"])
-    _missing(bench, "not there")
+    expect_missing(bench, "not there")
 
 
 def one_missing_text_among_others_is_an_error(bench: Bench) -> None:
@@ -281,43 +284,43 @@ def hostile_strings_are_only_strings(bench: Bench) -> None:
 
 
 def a_deleted_run_is_gone(bench: Bench) -> None:
-    _create_completed(bench, texts=["text"])
+    create_completed(bench, texts=["text"])
     bench.store.delete("run-1")
-    _unknown(lambda: bench.store.run("run-1"))
+    expect_unknown(lambda: bench.store.run("run-1"))
     assert bench.store.read("run-1") == []
     assert list(bench.store.runs()) == []
 
 
 def deleting_removes_the_texts_of_the_run(bench: Bench) -> None:
-    _create_completed(bench, texts=["text"])
+    create_completed(bench, texts=["text"])
     bench.store.delete("run-1")
-    _missing(bench, "text")
+    expect_missing(bench, "text")
 
 
 def a_text_that_another_run_uses_survives(bench: Bench) -> None:
-    _create_completed(bench, texts=["shared", "alone"])
-    _create_completed(bench, "run-2", texts=["shared"])
+    create_completed(bench, texts=["shared", "alone"])
+    create_completed(bench, "run-2", texts=["shared"])
     bench.store.delete("run-1")
     assert bench.store.contents([Content.of("shared").hash]) == [b"shared"]
-    _missing(bench, "alone")
+    expect_missing(bench, "alone")
     bench.store.delete("run-2")
-    _missing(bench, "shared")
+    expect_missing(bench, "shared")
 
 
 def deleting_an_owned_run_is_refused(bench: Bench) -> None:
     bench.create()
-    _busy(lambda: bench.store.delete("run-1"))
+    expect_busy(lambda: bench.store.delete("run-1"))
     assert bench.seqs() == [1]
 
 
 def deleting_the_run_of_a_dead_process_is_allowed(bench: Bench) -> None:
     bench.create(owner=bench.dead_owner())
     bench.store.delete("run-1")
-    _unknown(lambda: bench.store.run("run-1"))
+    expect_unknown(lambda: bench.store.run("run-1"))
 
 
 def a_completed_run_takes_no_commands(bench: Bench) -> None:
-    _create_completed(bench)
+    create_completed(bench)
     try:
         bench.store.enqueue_command("run-1", "steer", "too late")
     except RunStateError:
@@ -400,266 +403,10 @@ def the_lane_of_a_deleted_run_is_refused(bench: Bench) -> None:
 
 
 def a_deleted_id_can_be_used_again(bench: Bench) -> None:
-    _create_completed(bench)
+    create_completed(bench)
     bench.store.delete("run-1")
     bench.create(query="again")
     assert bench.store.run("run-1").query == "again"
-
-
-# Owning
-
-
-def a_live_owner_keeps_its_run(bench: Bench) -> None:
-    bench.create(owner=bench.owner("one"))
-    _busy(lambda: bench.store.acquire("run-1", bench.owner("two")))
-    assert bench.store.run("run-1").owner == bench.owner("one")
-
-
-def an_owner_who_lives_is_passed_over_by_his_fence_alone(bench: Bench) -> None:
-    lane = bench.create()
-    first = bench.store.run("run-1").fence
-    _busy(lambda: bench.store.acquire("run-1", bench.owner("two"), over=first + 1))
-    assert bench.store.acquire("run-1", bench.owner("two"), over=first).fence == first + 1
-    assert isinstance(bench.append(lane, 1), AppendRefusedError)
-    _busy(lambda: bench.store.acquire("run-1", bench.owner("three"), over=first))
-
-
-def the_refusal_names_the_owner(bench: Bench) -> None:
-    owner = bench.owner("one")
-    bench.create(owner=owner)
-    error = _busy(lambda: bench.store.acquire("run-1", bench.owner("two")))
-    assert error.data["owner"]["pid"] == owner.pid
-    assert error.data["research_id"] == "run-1"
-
-
-def the_run_of_a_dead_process_is_taken_over(bench: Bench) -> None:
-    bench.create(owner=bench.dead_owner())
-    row = bench.store.acquire("run-1", bench.owner("two"))
-    assert row.owner == bench.owner("two")
-    assert row.owned(bench.now)
-
-
-def a_run_that_was_let_go_can_be_acquired(bench: Bench) -> None:
-    bench.store.release(bench.create())
-    assert bench.store.acquire("run-1", bench.owner("two")).fence == 2
-
-
-def every_acquiring_raises_the_fence(bench: Bench) -> None:
-    bench.store.release(bench.create())
-    fences = []
-    for _ in range(5):
-        lane = bench.take()
-        fences.append(lane.fence)
-        bench.store.release(lane)
-    assert fences == [2, 3, 4, 5, 6]
-
-
-def a_stale_fence_is_refused(bench: Bench) -> None:
-    old = bench.create(owner=bench.dead_owner())
-    new = bench.take()
-    assert isinstance(bench.append(old, 1), AppendRefusedError)
-    assert bench.append(new, 1) is None
-    assert bench.seqs() == [1, 2]
-
-
-def a_fence_from_the_future_is_refused(bench: Bench) -> None:
-    lane = bench.create()
-    assert isinstance(bench.append(Lane("run-1", lane.owner, 9), 1), AppendRefusedError)
-
-
-def the_old_owner_cannot_let_go_of_the_new_ones_run(bench: Bench) -> None:
-    old = bench.create(owner=bench.dead_owner())
-    bench.take()
-    bench.store.release(old)
-    assert bench.store.run("run-1").owned(bench.now)
-
-
-def releasing_closes_the_lane(bench: Bench) -> None:
-    lane = bench.create()
-    bench.store.release(lane)
-    assert lane.closed
-    assert not bench.store.run("run-1").owned(bench.now)
-    assert isinstance(bench.append(lane, 1), AppendRefusedError)
-
-
-def releasing_twice_is_no_harm(bench: Bench) -> None:
-    lane = bench.create()
-    bench.store.release(lane)
-    bench.store.release(lane)
-    assert bench.store.run("run-1").owner is None
-
-
-def an_append_can_let_go_of_the_run(bench: Bench) -> None:
-    lane = bench.create()
-    assert bench.append(lane, 1, release=True) is None
-    row = bench.store.run("run-1")
-    assert row.owner is None
-    assert lane.closed
-    assert bench.store.acquire("run-1", bench.owner("two")).last_seq == 2
-
-
-def nothing_gets_in_behind_a_releasing_append(bench: Bench) -> None:
-    lane = bench.create()
-    outcome = bench.submit(bench.unit(lane, 1, release=True), bench.unit(lane, 2))
-    assert [o is None for o in outcome] == [True, False]
-    assert bench.seqs() == [1, 2]
-
-
-def a_refused_release_does_not_let_go(bench: Bench) -> None:
-    lane = bench.create()
-    bench.append(lane, 8, release=True)
-    assert bench.store.run("run-1").owner == lane.owner
-
-
-def acquiring_gives_the_row_as_it_is_now(bench: Bench) -> None:
-    lane = bench.create(owner=bench.dead_owner())
-    bench.append(lane, 1, 4)
-    row = bench.store.acquire("run-1", bench.owner("two"))
-    assert (row.last_seq, row.fence, row.query) == (5, 2, "Why?")
-
-
-def an_unfinished_run_without_an_owner_reads_as_interrupted(bench: Bench) -> None:
-    lane = bench.create()
-    assert bench.store.run("run-1").status(bench.now) is RunStatus.RUNNING
-    bench.store.release(lane)
-    assert bench.store.run("run-1").status(bench.now) is RunStatus.INTERRUPTED
-
-
-def only_one_of_many_threads_acquires(bench: Bench) -> None:
-    bench.create(owner=bench.dead_owner())
-    won: list[str] = []
-
-    def attempt(token: str) -> None:
-        try:
-            bench.store.acquire("run-1", bench.owner(token))
-            won.append(token)
-        except RunBusyError:
-            pass
-
-    _in_threads([partial(attempt, f"thread-{n}") for n in range(8)])
-    assert len(won) == 1
-    assert bench.store.run("run-1").fence == 2
-
-
-def a_lease_that_ran_out_is_taken_over(bench: Bench) -> None:
-    bench.create(owner=bench.stranger())
-    _busy(lambda: bench.store.acquire("run-1", bench.owner("two")))
-    bench.now += 3_600
-    assert bench.store.acquire("run-1", bench.owner("two")).fence == 2
-
-
-def a_clock_that_jumps_back_does_not_free_a_run(bench: Bench) -> None:
-    bench.create(owner=bench.stranger())
-    bench.now -= 86_400
-    _busy(lambda: bench.store.acquire("run-1", bench.owner("two")))
-
-
-def a_clock_that_jumps_does_not_refuse_the_owner(bench: Bench) -> None:
-    lane = bench.create()
-    for expected, jump in enumerate((86_400, -2 * 86_400, 86_400), start=1):
-        bench.now += jump
-        assert bench.append(lane, expected) is None
-    assert bench.seqs() == [1, 2, 3, 4]
-
-
-# Commands
-
-
-def a_command_reaches_the_owner(bench: Bench) -> None:
-    lane, listener = bench.create(), Listener()
-    bench.store.watch(lane, listener.watch())
-    number = bench.store.enqueue_command("run-1", "cancel", "please")
-    command = listener.command()
-    assert (command.id, command.run_id, command.kind, command.payload) == (
-        number,
-        "run-1",
-        "cancel",
-        "please",
-    )
-
-
-def a_command_queued_before_the_watch_arrives(bench: Bench) -> None:
-    lane, listener = bench.create(), Listener()
-    bench.store.enqueue_command("run-1", "cancel")
-    bench.store.watch(lane, listener.watch())
-    assert listener.command().kind == "cancel"
-
-
-def commands_arrive_in_order_and_once(bench: Bench) -> None:
-    lane, listener = bench.create(), Listener()
-    bench.store.watch(lane, listener.watch())
-    for number in range(5):
-        bench.store.enqueue_command("run-1", "steer", str(number))
-    assert [listener.command().payload for _ in range(5)] == list("01234")
-    bench.store.enqueue_command("run-1", "steer", "last")
-    assert listener.command().payload == "last"
-
-
-def a_command_arrives_at_the_run_it_is_for(bench: Bench) -> None:
-    listeners = {}
-    for run in ("run-1", "run-2"):
-        listeners[run] = Listener()
-        bench.store.watch(bench.create(run), listeners[run].watch())
-    bench.store.enqueue_command("run-2", "cancel")
-    assert listeners["run-2"].command().run_id == "run-2"
-    assert listeners["run-1"].commands.empty()
-
-
-def commands_have_growing_numbers(bench: Bench) -> None:
-    bench.create()
-    numbers = [bench.store.enqueue_command("run-1", "steer") for _ in range(5)]
-    assert numbers == sorted(set(numbers))
-
-
-def a_consumed_command_does_not_arrive_again(bench: Bench) -> None:
-    lane = bench.create(owner=bench.dead_owner())
-    consumed_id = bench.store.enqueue_command("run-1", "steer", "done")
-    bench.store.enqueue_command("run-1", "steer", "open")
-    assert bench.append(lane, 1, consumed=[consumed_id]) is None
-    listener = Listener()
-    bench.store.watch(bench.take(), listener.watch())
-    assert listener.command().payload == "open"
-
-
-def an_unanswered_command_survives_a_new_owner(bench: Bench) -> None:
-    bench.create(owner=bench.dead_owner())
-    bench.store.enqueue_command("run-1", "answer", "42")
-    listener = Listener()
-    bench.store.watch(bench.take(), listener.watch())
-    assert listener.command().payload == "42"
-
-
-def acquiring_drops_commands_to_cancel(bench: Bench) -> None:
-    bench.create(owner=bench.dead_owner())
-    bench.store.enqueue_command("run-1", "cancel")
-    bench.store.enqueue_command("run-1", "answer", "42")
-    listener = Listener()
-    bench.store.watch(bench.take(), listener.watch())
-    assert listener.command().kind == "answer"
-    assert listener.commands.empty()
-
-
-def after_unwatching_nothing_arrives(bench: Bench) -> None:
-    first, second = Listener(), Listener()
-    lane = bench.create()
-    bench.store.watch(lane, first.watch())
-    bench.store.unwatch(lane)
-    bench.store.enqueue_command("run-1", "cancel")
-    bench.store.watch(lane, second.watch())
-    assert second.command().kind == "cancel"
-    assert first.commands.empty()
-
-
-def the_loser_of_a_run_is_told(bench: Bench) -> None:
-    lane, listener = bench.create(owner=bench.dead_owner()), Listener()
-    bench.store.watch(lane, listener.watch())
-    bench.take()
-    assert listener.wait_for_loss()
-    assert lane.closed
-
-
-def a_command_for_an_unknown_run_is_refused(bench: Bench) -> None:
-    _unknown(lambda: bench.store.enqueue_command("nobody", "cancel"))
 
 
 # Rows
@@ -737,18 +484,18 @@ def times_keep_their_instant(bench: Bench) -> None:
 
 def unknown_runs_are_a_typed_error(bench: Bench) -> None:
     bench.create()
-    _unknown(lambda: bench.store.run("nobody"))
-    _unknown(lambda: bench.store.acquire("nobody", bench.owner()))
-    _unknown(lambda: bench.store.delete("nobody"))
+    expect_unknown(lambda: bench.store.run("nobody"))
+    expect_unknown(lambda: bench.store.acquire("nobody", bench.owner()))
+    expect_unknown(lambda: bench.store.delete("nobody"))
 
 
 def ids_that_look_like_sql_are_only_ids(bench: Bench) -> None:
     bench.create()
     for run_id in SQL_IDS:
         assert bench.store.read(run_id) == []
-        _unknown(partial(bench.store.run, run_id))
-        _unknown(partial(bench.store.delete, run_id))
-        _unknown(partial(bench.store.enqueue_command, run_id, run_id, run_id))
+        expect_unknown(partial(bench.store.run, run_id))
+        expect_unknown(partial(bench.store.delete, run_id))
+        expect_unknown(partial(bench.store.enqueue_command, run_id, run_id, run_id))
         expect(ContentMissingError, partial(bench.store.contents, [run_id]))
     assert bench.seqs() == [1]
 
@@ -772,171 +519,3 @@ def values_that_cannot_be_stored_are_refused_and_harm_nobody(bench: Bench) -> No
         expect(DeepResearchError, partial(bench.store.acquire, value, bench.owner()))
     bench.create("run-2")
     assert bench.seqs("run-2") == [1]
-
-
-# Threads, and stores over one place
-
-
-def many_threads_append_to_runs_of_their_own(bench: Bench) -> None:
-    def work(number: int) -> None:
-        lane = bench.create(f"run-{number}", texts=["shared", f"own {number}"])
-        for expected in range(1, 26):
-            assert bench.append(lane, expected, texts=["shared", f"{number}/{expected}"]) is None
-
-    _in_threads([partial(work, n) for n in range(8)])
-    for number in range(8):
-        assert bench.seqs(f"run-{number}") == list(range(1, 27))
-
-
-def readers_see_whole_units_while_others_write(bench: Bench) -> None:
-    lane = bench.create()
-    stop = threading.Event()
-
-    def write() -> None:
-        try:
-            for expected in range(1, 151, 3):
-                assert bench.append(lane, expected, 3) is None
-        finally:
-            stop.set()
-
-    def look() -> None:
-        while not stop.is_set():
-            seqs = bench.seqs()
-            assert seqs == list(range(1, len(seqs) + 1))
-            assert (len(seqs) - 1) % 3 == 0
-
-    _in_threads([write, look, look, look])
-    assert len(bench.seqs()) == 151
-
-
-def what_was_handed_in_is_settled_by_closing(bench: Bench) -> None:
-    lane = bench.create()
-    units = [bench.unit(lane, n) for n in range(1, 200)]
-    for append, _ in units:
-        bench.store.submit([append])
-    bench.store.close()
-    assert [future.result(timeout=PATIENCE_SECONDS) for _, future in units] == [None] * 199
-
-
-def a_closed_store_opens_again_when_used(bench: Bench) -> None:
-    lane = bench.create()
-    bench.store.close()
-    bench.store.close()
-    assert bench.append(lane, 1) is None
-    assert bench.seqs() == [1, 2]
-
-
-def closing_while_others_call_loses_nobody(bench: Bench) -> None:
-    def work(number: int) -> None:
-        lane = bench.create(f"run-{number}")
-        for expected in range(1, 16):
-            assert bench.append(lane, expected) is None
-            bench.store.enqueue_command(f"run-{number}", "steer")
-
-    def close() -> None:
-        for _ in range(15):
-            bench.store.close()
-
-    _in_threads([*(partial(work, n) for n in range(3)), close])
-    assert [len(bench.seqs(f"run-{n}")) for n in range(3)] == [16, 16, 16]
-
-
-def a_new_store_over_the_same_place_has_everything(bench: Bench) -> None:
-    bench.create(query="Who?", texts=["text"], user_id="ada")
-    bench.store.close()
-    other = bench.another()
-    assert other.run("run-1").query == "Who?"
-    assert other.run("run-1").user_id == "ada"
-    assert [e.seq for e in other.read("run-1")] == [1]
-    assert other.contents([Content.of("text").hash]) == [b"text"]
-
-
-def two_stores_over_one_place_see_each_other(bench: Bench) -> None:
-    lane, other = bench.create(), bench.another()
-    assert other.run("run-1").last_seq == 1
-    assert bench.append(lane, 1) is None
-    assert [e.seq for e in other.read("run-1")] == [1, 2]
-
-
-def a_command_left_through_another_store_arrives(bench: Bench) -> None:
-    lane, listener = bench.create(), Listener()
-    bench.store.watch(lane, listener.watch())
-    bench.another().enqueue_command("run-1", "cancel", "from afar")
-    assert listener.command().payload == "from afar"
-
-
-def the_loser_is_told_of_a_taking_through_another_store(bench: Bench) -> None:
-    lane, listener = bench.create(owner=bench.dead_owner()), Listener()
-    bench.store.watch(lane, listener.watch())
-    bench.another().acquire("run-1", bench.owner("two"))
-    assert listener.wait_for_loss()
-    assert isinstance(bench.append(lane, 1), AppendRefusedError)
-
-
-def a_heartbeat_keeps_the_lease(bench: Bench) -> None:
-    lane, listener = bench.create(owner=bench.stranger()), Listener()
-    bench.store.watch(lane, listener.watch())
-    before = bench.store.run("run-1").lease_until
-    bench.now += 5
-    _until(lambda: bench.store.run("run-1").lease_until > before)
-    _busy(lambda: bench.another().acquire("run-1", bench.owner("two")))
-
-
-def without_a_watch_the_lease_runs_out(bench: Bench) -> None:
-    lane, listener = bench.create(owner=bench.stranger()), Listener()
-    bench.store.watch(lane, listener.watch())
-    bench.store.unwatch(lane)
-    bench.now += 3_600
-    assert bench.another().acquire("run-1", bench.owner("two")).fence == 2
-    assert listener.losses.empty()
-
-
-# Helpers
-
-
-def _create_completed(bench: Bench, run_id: str = "run-1", *, texts: list[str] | None = None) -> None:
-    lane = bench.create(run_id, texts=texts or [])
-    assert bench.append(lane, 1, projection=Projection(status=RunStatus.COMPLETED), release=True) is None
-
-
-def _missing(bench: Bench, text: str) -> ContentMissingError:
-    return expect(ContentMissingError, lambda: bench.store.contents([Content.of(text).hash]))
-
-
-def _unknown(ask: Callable[[], object]) -> RunNotFoundError:
-    return expect(RunNotFoundError, ask)
-
-
-def _busy(ask: Callable[[], object]) -> RunBusyError:
-    return expect(RunBusyError, ask)
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    """Wait for something that the store does by itself."""
-    pause, deadline = threading.Event(), PATIENCE_SECONDS
-    while not condition():
-        pause.wait(0.005)
-        deadline -= 0.005
-        assert deadline > 0, "it did not happen"
-
-
-def _in_threads(works: list[Callable[[], None]]) -> None:
-    """Run all at once; the first failure is raised here."""
-    failures: list[BaseException] = []
-    together = threading.Barrier(len(works))
-
-    def run(work: Callable[[], None]) -> None:
-        try:
-            together.wait(PATIENCE_SECONDS)
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE_SECONDS)
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-    if failures:
-        raise failures[0]

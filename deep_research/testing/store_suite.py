@@ -16,7 +16,14 @@ from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from types import ModuleType
 
-from deep_research.testing import journal_checks, listing_checks, page_checks, queue_checks, store_checks
+from deep_research.testing import (
+    journal_checks,
+    listing_checks,
+    ownership_checks,
+    page_checks,
+    queue_checks,
+    store_checks,
+)
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
 from deep_research.testing.store_bench import Bench
@@ -35,14 +42,14 @@ class Ability(StrEnum):
 
 
 _NEEDS: dict[Callable[[Bench], None], frozenset[Ability]] = {
-    store_checks.a_new_store_over_the_same_place_has_everything: frozenset({Ability.REOPENING}),
-    store_checks.two_stores_over_one_place_see_each_other: frozenset({Ability.SHARING}),
-    store_checks.a_command_left_through_another_store_arrives: frozenset({Ability.SHARING}),
-    store_checks.the_loser_is_told_of_a_taking_through_another_store: frozenset({Ability.SHARING}),
-    store_checks.a_lease_that_ran_out_is_taken_over: frozenset({Ability.EXPIRY}),
+    ownership_checks.a_new_store_over_the_same_place_has_everything: frozenset({Ability.REOPENING}),
+    ownership_checks.two_stores_over_one_place_see_each_other: frozenset({Ability.SHARING}),
+    ownership_checks.a_command_left_through_another_store_arrives: frozenset({Ability.SHARING}),
+    ownership_checks.the_loser_is_told_of_a_taking_through_another_store: frozenset({Ability.SHARING}),
+    ownership_checks.a_lease_that_ran_out_is_taken_over: frozenset({Ability.EXPIRY}),
     listing_checks.a_run_whose_lease_ran_out_is_found_as_interrupted: frozenset({Ability.EXPIRY}),
-    store_checks.a_heartbeat_keeps_the_lease: frozenset({Ability.EXPIRY, Ability.SHARING}),
-    store_checks.without_a_watch_the_lease_runs_out: frozenset({Ability.EXPIRY, Ability.SHARING}),
+    ownership_checks.a_heartbeat_keeps_the_lease: frozenset({Ability.EXPIRY, Ability.SHARING}),
+    ownership_checks.without_a_watch_the_lease_runs_out: frozenset({Ability.EXPIRY, Ability.SHARING}),
     queue_checks.runs_are_claimed_by_priority_then_user_by_user_then_by_age: frozenset({Ability.TURNS}),
     page_checks.a_page_comes_back_as_it_was_fetched: frozenset({Ability.PAGES}),
     page_checks.the_last_page_of_an_address_counts_whatever_comes_later: frozenset({Ability.PAGES}),
@@ -62,7 +69,7 @@ def _of(module: ModuleType) -> Iterator[Check]:
 
 STORE_CHECKS: tuple[Check, ...] = tuple(
     check
-    for module in (store_checks, listing_checks, queue_checks, page_checks, journal_checks)
+    for module in (store_checks, ownership_checks, listing_checks, queue_checks, page_checks, journal_checks)
     for check in _of(module)
 )
 
