@@ -85,11 +85,11 @@ class TaskContext:
         return self.egress.open_to(self.source_names)
 
     def source(self, name: str) -> Source:
-        return self.sources[_named("source", Aliases("S", list(self._order)), name)]
+        return self.sources[_id_of("source", Aliases("S", list(self._order)), name)]
 
     def link(self, name: str) -> Link:
         ids = [f"link {number}" for number in range(len(self.links))]
-        return self.links[ids.index(_named("link", Aliases("L", ids), name))]
+        return self.links[ids.index(_id_of("link", Aliases("L", ids), name))]
 
     def shown_to(self, source_id: str) -> int:
         return self._shown_to.get(source_id, 0)
@@ -227,7 +227,7 @@ class TaskContext:
         return f"{self.names[shown.source_id]}, from character {start:,} on:\n{text[start:end]}{tail}"
 
 
-def _named(kind: str, aliases: Aliases, name: str) -> str:
+def _id_of(kind: str, aliases: Aliases, name: str) -> str:
     """The id that a name stands for. Raises `ToolError`."""
     known_id = aliases.id(name)
     if known_id is None:
