@@ -170,8 +170,8 @@ class AnalysisPhase(Phase):
             sub_query = next(s for s in state.sub_queries if s.id == stands.task.sub_query_id)
             sources = [by_id[i] for i in sorted(stands.quoted_source_ids) if i in by_id]
             handoff = self._input(state).model_copy(update={"sources": await texts.whole(sources)})
-            given = as_answer(stands, sub_query)
-            _, event = await self._analyzed(given, handoff, sources, state, texts, models)
+            stated_answer = as_answer(stands, sub_query)
+            _, event = await self._analyzed(stated_answer, handoff, sources, state, texts, models)
             await texts.journal.record(event.model_copy(update={"task_ids": (stands.task.id,)}))
         return taken_now(texts.journal.state)
 
@@ -202,7 +202,7 @@ class AnalysisPhase(Phase):
             room=await self.ask(ROOM_FOR_SOURCES, handoff, models),
             counter=counter,
             models=models,
-            shortens=models is not None and self._shortens(models),
+            shortens=self._shortens(models),
             decide=partial(self._decide, models),
         )
         await texts.journal.record(ReadingPlanned(plan=plan), *notes)
@@ -223,9 +223,11 @@ class AnalysisPhase(Phase):
             return None
         return await self.ask(DECIDE, handoff, models)
 
-    def _shortens(self, models: RunModels) -> bool:
+    def _shortens(self, models: RunModels | None) -> bool:
         """Whether a model chooses what is kept of sources that are too long."""
-        return self._summarizer is not None and bool(models.roles.by_role.get(ModelRole.SUMMARIZER))
+        if self._summarizer is None or models is None:
+            return False
+        return bool(models.roles.by_role.get(ModelRole.SUMMARIZER))
 
     async def _unit(
         self,
@@ -252,15 +254,15 @@ class AnalysisPhase(Phase):
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
         batch_texts = await texts.batch_texts(sources, portion, triage, shortening)
         handoff = base_handoff.model_copy(update={"sources": batch_texts})
-        given = await self.ask(ANALYZE, handoff, models)
-        answer, event = await self._analyzed(given, handoff, sources, state, texts, models)
+        first_answer = await self.ask(ANALYZE, handoff, models)
+        answer, event = await self._analyzed(first_answer, handoff, sources, state, texts, models)
         problems = (f"Sources were shortened without a model: {why}" for why in shortening.problems)
         events: list[Event] = [event, *noted(answer.notes), *noted(problems, "summarizer")]
         del handoff, batch_texts
         if portion.sizes:
             sending = answer.context_usage.model_copy(update={"available": portion.available})
             events += await self._usage_events(sending, sources, texts)
-        del answer, given
+        del answer, first_answer
         await texts.journal.record(*events)
 
     async def _analyzed(
@@ -290,10 +292,8 @@ class AnalysisPhase(Phase):
             return answer, frozenset()
         size = sum(len(source.content) for source in handoff.sources) // TEXT_UNIT
         located = await off_loop(size, found_quotes, answer, handoff)
-        asks = models is not None and self.spec.uses_model and self.spec.can(REQUOTE)
-        if models is None or not asks or not self._can_ask_again(journal.state, models):
-            return located.answer, frozenset()
-        doubtful = await off_loop(size, doubtful_findings, located, handoff)
+        may_ask = self._can_ask_again(journal.state, models)
+        doubtful = await off_loop(size, doubtful_findings, located, handoff) if may_ask else {}
         if not doubtful:
             return located.answer, frozenset()
         request = RequoteInput(**handoff.common, findings=tuple(doubtful.values()))
@@ -306,9 +306,11 @@ class AnalysisPhase(Phase):
         asked_places = frozenset(place for place, again in answers if again is not None)
         return await off_loop(size, with_requotes, located, doubtful, requotes, handoff), asked_places
 
-    def _can_ask_again(self, state: DeepResearchState, models: RunModels) -> bool:
+    def _can_ask_again(self, state: DeepResearchState, models: RunModels | None) -> bool:
         """Whether the caps leave a request beside one for each other reading that is not recorded, and one for what all
         have in common. Several may ask at a time: each of them counts among those that are not recorded."""
+        if models is None or not (self.spec.uses_model and self.spec.can(REQUOTE)):
+            return False
         plan = state.reading or ReadingPlan()
         remaining = sum(bool(unread(portion, plan, state)) for portion in plan.portions)
         spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True)

@@ -31,6 +31,9 @@ from deep_research.text.words import StemFinder, question_terms
 MOST_LINKS = 10  # of one search
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read
 _OF_LINKS = ("address", "title", "snippet", "kind", "text_at", "published", "relevance", "provider")
+Overrule = Callable[[DeepResearchState, TaskState, TaskFinding], Awaitable[TaskReview | None]]
+MOST_OFFERED = 2  # links of one site that no search found, in one task
+SETTING = "tasks.public_after_private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +109,6 @@ class Library:
 def as_link(of: SearchResult | Link) -> dict[str, Any]:
     """The fields that results and links share."""
     return {name: getattr(of, name) for name in _OF_LINKS}
-
-
-Overrule = Callable[[DeepResearchState, TaskState, TaskFinding], Awaitable[TaskReview | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +195,6 @@ def allowed(wanted: Sequence[str], known: Sequence[str], kind: str) -> tuple[str
         if name not in known:
             raise UnknownNameError.of(kind, name, known)
     return tuple(name for name in known if not wanted or name in wanted)
-
-
-MOST_OFFERED = 2  # links of one site that no search found, in one task
-SETTING = "tasks.public_after_private"
 
 
 @dataclass(slots=True)

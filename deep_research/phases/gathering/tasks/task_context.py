@@ -40,6 +40,11 @@ LONGEST = 20_000  # characters of what one use of a tool shows
 LONGEST_SNIPPET = 300
 MOST_LINKS = 60  # that the agent is reminded of, the latest
 HELD = 1_000_000  # characters of texts that are held at a time, the latest at least
+MAX_FACTS = 40
+MAX_FACT_CHARS, MAX_ANSWER_CHARS = 1_000, 4_000
+MAX_MISSING = 10
+MAX_WORTH_READING = 10
+_UNIT_CHARS = 2_000  # of texts that quotes are looked for in, in the time of one small item
 
 
 class UseOutput(Record):
@@ -265,13 +270,6 @@ def _of_link(link: Link) -> str:
     day = f", {link.published.isoformat()}" if link.published else ""
     snippet = one_line(link.snippet)[:LONGEST_SNIPPET]
     return f"{_titled(link)}{day}" + (f"\n{snippet}" if snippet else "")
-
-
-MAX_FACTS = 40
-MAX_FACT_CHARS, MAX_ANSWER_CHARS = 1_000, 4_000
-MAX_MISSING = 10
-MAX_WORTH_READING = 10
-_UNIT_CHARS = 2_000  # of texts that quotes are looked for in, in the time of one small item
 
 
 async def task_finding(end: TaskEnd, desk: TaskContext) -> tuple[TaskFinding, list[Fact]]:

@@ -19,7 +19,7 @@ from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of
 from deep_research.phases.gathering.tasks.library import Egress, Library, Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.task_context import TaskContext
-from deep_research.phases.gathering.tasks.task_limits import ended_by_them, is_worked_on, limits_of, rest_of
+from deep_research.phases.gathering.tasks.task_limits import ended_by_them, is_worked_on, left_of, limits_of
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
     nothing_found,
@@ -221,7 +221,7 @@ class TaskScheduler:
         """Without a model, after the steps that one made."""
         stands = next(t for t in self.journal.state.tasks if t.task.id == task.id)
         library = self._library(stands, told.model_copy(update={"sub_queries": (task.question,)}))
-        left = rest_of(stands.task.limits.searches, sum(step.searches for step in stands.steps))
+        left = left_of(stands, "searches")
         await TaskSearch(self._place, stands, desk, library, left).run(self.ask, ended)
 
     def _desk(self, stands: TaskState) -> TaskContext:
@@ -235,8 +235,7 @@ class TaskScheduler:
         return TaskContext(stands.task.question, stands.task.data_sources, self.journal, egress)
 
     def _library(self, stands: TaskState, told: GathererInput) -> Library:
-        left = rest_of(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))
-        fetching = Fetching(left, self._place.purse)
+        fetching = Fetching(left_of(stands, "fetches"), self._place.purse)
         return Library(self.parts.sources, self.parts.reading, told, fetching)
 
     # Reviewing

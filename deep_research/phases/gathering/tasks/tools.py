@@ -37,6 +37,12 @@ from deep_research.text.words import StemFinder, question_terms
 
 MAX_PAGES = 5  # of results of one search
 SEARCH_TIMEOUT = 120.0  # seconds; services have deadlines of their own within it
+LOOK_TIMEOUT = 120.0  # seconds
+MAX_HEADINGS = 100  # of an outline
+MAX_PLACES = 6  # of one use of find
+PLACE_CHARS = 300
+MAX_OTHERS = 3  # documents that have such a section too
+NAME_CHARS = 100  # of a heading
 
 
 class Query(BaseModel):
@@ -145,14 +151,6 @@ class Fetch(_LibraryTool):
 def tools_of(library: Library) -> tuple[Tool, ...]:
     """Those that a task has in any case."""
     return (Search(library), Fetch(library), LookUp(library), Outline(), Find(), ReadMore())
-
-
-LOOK_TIMEOUT = 120.0  # seconds
-MAX_HEADINGS = 100  # of an outline
-MAX_PLACES = 6  # of one use of find
-PLACE_CHARS = 300
-MAX_OTHERS = 3  # documents that have such a section too
-NAME_CHARS = 100  # of a heading
 
 
 class SectionReference(BaseModel):
