@@ -220,7 +220,7 @@ def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
     return tuple(all_tools)
 
 
-def _problem_of(tool: Any, names: Container[str]) -> tuple[str, str] | None:
+def _problem_of(tool: object, names: Container[str]) -> tuple[str, str] | None:
     """Why tasks cannot use a tool beside those of these ``names``, and what to do about it."""
     name, see = str(getattr(tool, "name", "")), "see docs/tasks.md."
     if not isinstance(tool, Tool):
@@ -232,9 +232,10 @@ def _problem_of(tool: Any, names: Container[str]) -> tuple[str, str] | None:
         return f"There are two tools '{name}'.", "Give yours another name."
     if not tool.read_only:
         return f"The tool '{name}' declares that it writes.", f"Tools of a task may only read: {see}"
-    if not (isinstance(tool.arguments, type) and issubclass(tool.arguments, BaseModel)):
+    arguments: Any = tool.arguments
+    if not (isinstance(arguments, type) and issubclass(arguments, BaseModel)):
         return f"The arguments of the tool '{name}' are not a pydantic model.", see.capitalize()
-    if "tool" in tool.arguments.model_fields:
+    if "tool" in arguments.model_fields:
         return f"An argument of the tool '{name}' is called 'tool'.", "Give it another name."
     return None
 
