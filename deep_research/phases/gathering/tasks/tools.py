@@ -37,7 +37,6 @@ from deep_research.text.words import StemFinder, question_terms
 
 MAX_PAGES = 5  # of results of one search
 SEARCH_TIMEOUT = 120.0  # seconds; services have deadlines of their own within it
-LOOK_TIMEOUT = 120.0  # seconds
 MAX_HEADINGS = 100  # of an outline
 MAX_PLACES = 6  # of one use of find
 PLACE_CHARS = 300
@@ -170,7 +169,7 @@ class LookUp(_LibraryTool):
         "Open a section or page that a text names (see Section 20.4.4, page 12), of a source or of any document."
     )
     arguments: ClassVar[type[BaseModel]] = SectionReference
-    timeout: ClassVar[float] = LOOK_TIMEOUT
+    timeout: ClassVar[float] = SEARCH_TIMEOUT
 
     async def __call__(self, arguments: SectionReference, view: TaskView) -> ToolResult:
         source = view.source(arguments.source) if arguments.source is not None else None
