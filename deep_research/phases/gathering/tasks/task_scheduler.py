@@ -182,11 +182,12 @@ class TaskScheduler:
 
     def _sources_of(self, sub_query: SubQuery, state: DeepResearchState) -> tuple[str, ...]:
         """What the run allows, and of that what the sub-query names."""
-        there = self.parts.sources.names
-        names = state.options.tasks.sources or there
-        may = [name for name in there if name in names]
-        own = [name for name in may if name in sub_query.data_sources]
-        return tuple(own if sub_query.data_sources else may)
+        wanted_names = state.options.tasks.sources, sub_query.data_sources
+        return tuple(
+            name
+            for name in self.parts.sources.names
+            if all(not each or name in each for each in wanted_names)
+        )
 
     # Working
 
@@ -341,8 +342,7 @@ def completion_events(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     of = f"“{_short(stands.task.question)}”"
     shortfalls = []
     if review is not None and not review.approved:
-        many = stands.task.attempt + 1
-        tries = "once" if many == 1 else f"{many} times"
+        tries = _times(stands.task.attempt + 1)
         shortfalls.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
     if review is not None and review.unchecked:
         shortfalls.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
@@ -350,7 +350,7 @@ def completion_events(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         how = "was searched without its agent" if outcome.by_search else "ended early"
         shortfalls.append(f"The task {of} {how}: {_short(outcome.stopped)}")
     if stands.refusals:
-        often = "once" if stands.refusals == 1 else f"{stands.refusals} times"
+        often = _times(stands.refusals)
         shortfalls.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if outcome.owner_question:
         shortfalls.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
@@ -372,6 +372,10 @@ def completion_events(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         wordings=tuple(unique_queries),
     )
     return [completion, *notices]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _short(text: str) -> str:
