@@ -25,7 +25,7 @@ ALLOWED = {
     "variables that are bare participles": 666,
     "functions that are bare participles": 1,
     "module docstrings that are clauses": 17,
-    "numeric constants without a unit": 266,
+    "numeric constants without a unit": 262,
 }
 # A handle is as a future of asyncio, whose `done` it has.
 PUBLIC_PARTICIPLES = {"ResearchHandle.done"}

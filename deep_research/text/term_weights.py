@@ -25,10 +25,13 @@ def rarity(total: int, holding: int) -> float:
     return MIN_RARITY_WEIGHT + (2.0 - MIN_RARITY_WEIGHT) * scale
 
 
-def bm25(counts: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """The weight of the terms that a passage has; a term that stands there again adds less each time."""
+def bm25(
+    counts: Mapping[str, float], weights: Mapping[str, float], saturation: float = BM25_SATURATION_WEIGHT
+) -> float:
+    """The weight of the terms that a passage has; a term that stands there again adds less each time, the later the
+    greater the ``saturation``, which may grow with the length of the passage."""
     return sum(
-        weight * counts[term] * (BM25_SATURATION_WEIGHT + 1) / (counts[term] + BM25_SATURATION_WEIGHT)
+        weight * counts[term] * (BM25_SATURATION_WEIGHT + 1) / (counts[term] + saturation)
         for term, weight in weights.items()
         if term in counts
     )

@@ -97,7 +97,7 @@ def merge_findings(
         else:
             similar.add(tokens, len(groups), beside=told)
             groups.append([finding])
-    return tuple(_judged(_join_group(group), sources, stated_counts) for group in groups)
+    return tuple(_judged(join_group(group), sources, stated_counts) for group in groups)
 
 
 def _same(one: str, other: str) -> bool:
@@ -115,7 +115,7 @@ def _judged(finding: Finding, sources: Mapping[str, Source], stated_counts: bool
     return finding if level is finding.confidence else finding.model_copy(update={"confidence": level})
 
 
-def _join_group(group: Sequence[Finding]) -> Finding:
+def join_group(group: Sequence[Finding]) -> Finding:
     """The first of some findings that are one, with the sources and quotes of all."""
     first, *others = group
     if not others:

@@ -38,6 +38,7 @@ The lake of Mole is very deep.
 """
 MOLE = Source(id="a", title="A list", sub_query_id="q", content_hash="a", length=len(MOLE_TEXT))
 SOURCES = {ORM.id: ORM, HARE.id: HARE, MOLE.id: MOLE}
+TITLES = {name: each.title for name, each in SOURCES.items()}
 WHOLE = {ORM.id: ORM_TEXT, HARE.id: HARE_TEXT, MOLE.id: MOLE_TEXT}
 STANDS = "Its tower is 90 feet tall and stands on a reef of granite."
 GOLD = "The keepers were never paid in gold."
@@ -51,7 +52,7 @@ def quote(text):
 
 def held(content, *said, language="", wholes=None, **more):
     """The words of a finding and its quotes, each as it stands in its source; None where it is left out."""
-    texts = wholes or WholeTexts(SOURCES, WHOLE)
+    texts = wholes or WholeTexts(TITLES, WHOLE)
     made = founded(content, tuple(map(quote, said)), SOURCES, texts, language=language, **more)
     if made is None:
         return None
@@ -196,7 +197,10 @@ def test_a_text_is_read_once_for_all_findings_of_a_batch_and_all_that_are_set_ag
     monkeypatch.setattr(recorded_findings, "SourceText", counted)
     analyzed(*LIES, *((IN.format(year), BUILT) for year in range(1710, 1740)))
     assert read.count(ORM_TEXT) == 1
-    deep, wholes = "The lake of Mole is very deep.", WholeTexts(SOURCES, WHOLE)
+    deep, wholes = (
+        "The lake of Mole is very deep.",
+        WholeTexts(TITLES, WHOLE),
+    )
     for content in ("The tower of Mole is 90 feet tall.", "The bridge of Mole opened in 1874."):
         assert held(content, deep, wholes=wholes) == (content, [deep, content])
     assert read.count(MOLE_TEXT) == 1

@@ -45,7 +45,7 @@ def chosen(*texts, asked=(QUESTION,), rank=1, protected=frozenset(), rules=None)
     questions = Questions(asked)
     sources = [source(n, text, rank=rank) for n, text in enumerate(texts)]
     held = {s.id: text for s, text in zip(sources, texts, strict=True)}
-    looks = look(sources, held, questions, lambda s: s.id in protected, {})
+    looks = look(sources, held, questions, protected, {})
     return triaged(looks, questions, rules or ContentRules())[0]
 
 

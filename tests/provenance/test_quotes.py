@@ -20,7 +20,7 @@ from deep_research.provenance.quotes import (
     locate,
     references,
 )
-from deep_research.state import Source, Span
+from deep_research.state import Span
 from deep_research.text.language import vocabularies
 from deep_research.text.words import NEGATIONS
 
@@ -297,8 +297,7 @@ def test_whole_texts_of_a_batch_are_prepared_a_few_at_a_time(monkeypatch):
     monkeypatch.setattr(recorded_findings, "Prepared", Few)
     monkeypatch.setattr(recorded_findings, "SourceText", lambda text, title: made.append(title) or object())
     texts = long_texts(8)
-    sources = {name: Source(id=name, sub_query_id="q", title=name) for name in texts}
-    wholes = WholeTexts(sources, texts)
+    wholes = WholeTexts({name: name for name in texts}, texts)
     for name in texts:
         assert wholes.of(name) is wholes.of(name)
     assert made == list(texts)

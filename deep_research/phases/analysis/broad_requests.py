@@ -33,8 +33,8 @@ from deep_research.state import ConfidenceLevel, Span
 from deep_research.text import unspaced
 from deep_research.text.passages import sentences
 from deep_research.text.sentences import ASKING_MARKS, CLOSING, END_MARKS, at_marks, has_capitals
-from deep_research.text.term_weights import inverse_frequency
-from deep_research.text.words import STOP_WORDS, content_stems, content_words, stem, stems_of, words
+from deep_research.text.term_weights import bm25, inverse_frequency
+from deep_research.text.words import content_stems, content_words, stems_of
 
 SOURCES = 100  # of those that belong, from which sentences are chosen
 BELONGS = 0.05  # how likely a source must at least be to belong
@@ -54,7 +54,6 @@ ASTRAY = 0.0095  # what one takes away that is of another subject
 
 _K1 = 2.0
 _B = 0.9
-_LETTERS = 6.5  # of a word and its space, to tell a passage's length without cutting it into words
 TEACHERS = 10  # passages whose words are learned
 LEARNED = 30  # words learned from them
 RESCORED = 240  # passages that are looked at again with these
@@ -68,21 +67,12 @@ OUTLYING = 1.3  # log odds by which the middle of all that was found is less lik
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """A passage with its score, 0 to 1 of the best; ``counts`` are the stems of it and of its title."""
-
-    source: int
-    span: Span
-    score: float
-    counts: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Ranked:
-    """``request_weights`` and ``learned`` weigh the stems of the request and those of the best passages; each sums to
-    1."""
+    """Passages with the stems of each and of its title, best first, and their ``scores``, 0 to 1 of the best.
+    ``request_weights`` and ``learned`` weigh the stems of the request and those of the best passages; each sums to 1."""
 
-    passages: Sequence[Scored]
+    passages: Sequence[PassageTerms]
+    scores: Sequence[float]
     request_weights: Mapping[str, float]
     learned: Mapping[str, float]
 
@@ -100,14 +90,19 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
     texts = [source.content for source in handoff.sources]
     titles = [source.title for source in handoff.sources]
     rank = rank_passages(handoff.original_query, passages, texts, titles)
-    if not _speaks(rank):
+    # One of the nearest has to have enough of what is asked: many texts together have a little of anything.
+    reaches = [sum(rank.request_weights.get(t, 0.0) for t in p.terms) for p in rank.passages[:NEAREST]]
+    if max(reaches, default=0.0) < REACH:
         return []
     likely = belonging(rank, titles)
-    near = _by_source((p for p in rank.passages if likely[p.source] >= BELONGS), SOURCES)
+    near: dict[int, list[PassageTerms]] = {}  # of the best sources, best first
+    for passage in rank.passages:
+        if likely[passage.source] >= BELONGS and (passage.source in near or len(near) < SOURCES):
+            near.setdefault(passage.source, []).append(passage)
     # What the findings are to say: the request's words and those learned, as shares of one.
-    every = rank.request_weights.keys() | rank.learned.keys()
     alone = {
-        t: ASKED * rank.request_weights.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0) for t in every
+        t: ASKED * rank.request_weights.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0)
+        for t in rank.request_weights.keys() | rank.learned.keys()
     }
     together = pairs(handoff.original_query, rank.request_weights)
     statements: list[tuple[int, Span, str]] = []
@@ -130,15 +125,7 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
     ]
 
 
-def _speaks(rank: Ranked) -> bool:
-    """Whether one of the nearest passages has enough of what is asked: many texts together have a little of anything."""
-    reaches = (
-        sum(w for t, w in rank.request_weights.items() if t in p.counts) for p in rank.passages[:NEAREST]
-    )
-    return max(reaches, default=0.0) >= REACH
-
-
-def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
+def _statements(text: str, passage: PassageTerms) -> Iterable[tuple[Span, str]]:
     """The whole sentences of a passage, each with how it reads."""
     spans = ((span.start, span.end) for span in sentences(text, passage.span.start, passage.span.end))
     if not has_capitals(text):
@@ -169,64 +156,46 @@ def _finding(
 def rank_passages(
     request: str, found: Sequence[PassageTerms], texts: Sequence[str], titles: Sequence[str]
 ) -> Ranked:
-    """The best passages for a request, best first. ``found`` are those with any of its words, ``texts`` and
-    ``titles`` the sources they are places of."""
+    """The best passages for a request. ``found`` are those with any of its words, ``texts`` and ``titles`` the sources
+    they are places of."""
+    usual = sum(p.span.end - p.span.start for p in found) / max(1, len(found))
+
+    def score(passage: PassageTerms, weights: Mapping[str, float]) -> float:
+        length = (passage.span.end - passage.span.start) / max(usual, 1.0)
+        return bm25(passage.terms, weights, _K1 * (1.0 - _B + _B * length))
+
+    def best_first(
+        passages: Iterable[PassageTerms], weights: Mapping[str, float]
+    ) -> list[tuple[float, PassageTerms]]:
+        values = [(score(passage, weights), passage) for passage in passages]
+        return sorted(values, key=lambda item: (-item[0], item[1].source, item[1].span.start))
+
     request_stems = Counter(content_stems(request))
     title_stems = [Counter(content_stems(title)) if title else Counter[str]() for title in titles]
-    rough = [
-        (
-            passage,
-            Counter({t: n for t, n in passage.terms.items() if t in request_stems})
-            + title_stems[passage.source],
-        )
-        for passage in found
-    ]
+    rough = []
+    for p in found:
+        counts = Counter({term: count for term, count in p.terms.items() if term in request_stems})
+        rough.append(PassageTerms(p.source, p.span, counts + title_stems[p.source]))
     # How often each word is asked for times how rare it is, as shares of one.
-    holding = Counter(term for _, counts in rough for term in counts)
+    holding = Counter(term for passage in rough for term in passage.terms)
     weights = _shares({t: n * inverse_frequency(len(rough), holding[t]) for t, n in request_stems.items()})
-    usual = sum(p.span.end - p.span.start for p in found) / max(1, len(found)) / _LETTERS
-    rough.sort(
-        key=lambda item: (-_score(item[0].span, item[1], weights, usual), item[0].source, item[0].span.start)
-    )
-    read = [(p, _counts(texts[p.source], p.span) + title_stems[p.source]) for p, _ in rough[:RESCORED]]
-    learned = _learned(read, weights, usual)
-    mixed = dict(weights)
-    for term, weight in learned.items():
-        mixed[term] = mixed.get(term, 0.0) + weight
-    scores = [(_score(p.span, counts, mixed, usual), p, counts) for p, counts in read]
-    scores.sort(key=lambda item: (-item[0], item[1].source, item[1].span.start))
-    best = scores[0][0] if scores else 1.0
-    return Ranked(
-        [Scored(p.source, p.span, score / best if best else 0.0, counts) for score, p, counts in scores],
-        request_weights=weights,
-        learned=learned,
-    )
-
-
-def _learned(
-    read: Sequence[tuple[PassageTerms, Mapping[str, int]]], weights: Mapping[str, float], usual: float
-) -> dict[str, float]:
-    """The words that the best passages share, by how much they make of them and how few of all have them."""
-    holding = Counter(term for _, counts in read for term in counts)
-    weighed: dict[str, float] = defaultdict(float)
-    for passage, counts in read[:TEACHERS]:
-        score = _score(passage.span, counts, weights, usual)
-        length = sum(counts.values())
-        for term, count in counts.items():
+    read = []
+    for _, p in best_first(rough, weights)[:RESCORED]:
+        counts = Counter(content_stems(texts[p.source][p.span.start : p.span.end]))
+        read.append(PassageTerms(p.source, p.span, counts + title_stems[p.source]))
+    # The words that the best passages share, by how much they make of them and how few of all have them.
+    holding = Counter(term for passage in read for term in passage.terms)
+    shared: dict[str, float] = defaultdict(float)
+    for passage in read[:TEACHERS]:
+        worth = score(passage, weights) / max(1, sum(passage.terms.values()))
+        for term, count in passage.terms.items():
             if holding[term] > 1:
-                weighed[term] += score * count / length * inverse_frequency(len(read), holding[term])
-    return _shares(dict(sorted(weighed.items(), key=lambda item: (-item[1], item[0]))[:LEARNED]))
-
-
-def _score(span: Span, counts: Mapping[str, int], weights: Mapping[str, float], usual: float) -> float:
-    length = (span.end - span.start) / _LETTERS
-    norm = _K1 * (1.0 - _B + _B * length / max(usual, 1.0))
-    smaller = counts if len(counts) < len(weights) else weights
-    return sum(
-        weights[t] * counts[t] * (_K1 + 1.0) / (counts[t] + norm)
-        for t in smaller
-        if t in weights and t in counts
-    )
+                shared[term] += worth * count * inverse_frequency(len(read), holding[term])
+    learned = _shares(dict(sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:LEARNED]))
+    every = {term: weights.get(term, 0.0) + learned.get(term, 0.0) for term in (*weights, *learned)}
+    best = best_first(read, every)
+    top = best[0][0] if best and best[0][0] else 1.0
+    return Ranked([p for _, p in best], [value / top for value, _ in best], weights, learned)
 
 
 def _shares(weights: Mapping[str, float]) -> dict[str, float]:
@@ -234,26 +203,13 @@ def _shares(weights: Mapping[str, float]) -> dict[str, float]:
     return {term: weight / total for term, weight in weights.items()}
 
 
-def _counts(text: str, span: Span) -> Counter[str]:
-    return Counter(stem(w) for w in words(text[span.start : span.end]) if w.casefold() not in STOP_WORDS)
-
-
-def _by_source(passages: Iterable[Scored], most: int) -> dict[int, list[Scored]]:
-    """The passages of the ``most`` best sources, a few of each, best first."""
-    by_source: dict[int, list[Scored]] = {}
-    for passage in passages:
-        if passage.source in by_source or len(by_source) < most:
-            by_source.setdefault(passage.source, []).append(passage)
-    return by_source
-
-
 def belonging(rank: Ranked, titles: Sequence[str]) -> dict[int, float]:
     """How likely each ranked source belongs (0 to 1)."""
     best: dict[int, float] = {}
     read: dict[int, Counter[str]] = defaultdict(Counter)
-    for passage in rank.passages:
-        best.setdefault(passage.source, passage.score)
-        read[passage.source].update(passage.counts)
+    for passage, score in zip(rank.passages, rank.scores, strict=True):
+        best.setdefault(passage.source, score)
+        read[passage.source].update(passage.terms)
     if not best:
         return {}
     by_words = _deviations([math.log(score + FLOOR) for score in best.values()])

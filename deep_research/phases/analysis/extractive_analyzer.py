@@ -78,11 +78,9 @@ class ExtractiveAnalyzer:
         """What all sources together say: their order and what to ask next, and of all their passages the best."""
         trails = _follow_sources(handoff)
         if handoff.question.is_broad:
-            steering_findings, left = steering_passages(
-                handoff.question, _steering(handoff), handoff.whole, self._ranker
-            )
-            looked = survey(handoff, trails).model_copy(update={"findings": tuple(steering_findings)})
-            return _with_unfollowed(looked, handoff, left)
+            best, idle = steering_passages(handoff.question, _steering(handoff), handoff.whole, self._ranker)
+            looked = survey(handoff, trails).model_copy(update={"findings": tuple(best)})
+            return _with_unfollowed(looked, handoff, idle)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
         selection = _choose_findings(handoff, order, handoff.words, self._ranker, stop)
         if not selection.findings:  # what earlier rounds chose is what comes nearest

@@ -37,7 +37,7 @@ from deep_research.phases.prompting import (
 from deep_research.provenance.sites import host_of
 from deep_research.state import Difference, Finding, Gap
 from deep_research.text.words import content_stems, denies
-from deep_research.verification.finding_clusters import numbers
+from deep_research.verification.finding_clusters import join_group, numbers
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
@@ -50,6 +50,7 @@ MOST_CONTRADICTIONS = 12  # of an answer
 # Of the room of the message.
 OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_PARTS = 0.5, 0.12, 0.1, 0.05
 OF_CONTRADICTIONS = OF_REFERENCES = 0.04
+_OF_GROUP = ("content", "confidence", "source_ids", "category", "sub_query_id", "relevance", "part_id")
 COMPARED = "the findings when they were compared"
 IN_COMMON = 0.3  # of the words of the shorter of two findings that are said to be the same
 NOT_COMPARED = "The share of the analysis had no room for comparing what was found in several readings."
@@ -250,18 +251,11 @@ def _says_no_more(finding: Finding, *, than: Finding) -> bool:
 
 def _one(group: list[Finding]) -> AnalyzedFinding:
     """The first, with the sources and quotes of all."""
-    first = group[0]
-    quotes = dict.fromkeys(AnalyzedQuote.of(quote) for finding in group for quote in finding.quotes)
+    union = join_group(group)
     return AnalyzedFinding(
-        content=first.content,
-        confidence=first.confidence,
-        source_ids=tuple(dict.fromkeys(i for f in group for i in f.source_ids)),
-        category=first.category,
-        quotes=tuple(quotes),
-        sub_query_id=first.sub_query_id,
-        relevance=max(f.relevance for f in group),
+        **{name: getattr(union, name) for name in _OF_GROUP},
+        quotes=tuple(dict.fromkeys(map(AnalyzedQuote.of, union.quotes))),
         iteration=min(f.iteration for f in group),
-        part_id=first.part_id,
     )
 
 
@@ -300,6 +294,4 @@ def _stance(side: NewSide, findings: Aliases, sources: Aliases) -> AnalyzedStanc
     side_id = (findings if of_finding else sources).id(side.name)
     if side_id is None:
         return None
-    return AnalyzedStance(
-        finding_id=side_id if of_finding else None, source_id=None if of_finding else side_id, says=side.says
-    )
+    return AnalyzedStance(**{"finding_id" if of_finding else "source_id": side_id}, says=side.says)

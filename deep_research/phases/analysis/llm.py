@@ -206,17 +206,7 @@ class LLMAnalyzer(ModelAgent):
     async def survey(self, handoff: SurveyInput, model: LanguageModel) -> SurveyOutput:
         """Order and coverage by code; what several readings have in common by the model."""
         surveyed = await self._extractive.survey(handoff)
-        looked = surveyed.model_copy(
-            update={
-                "findings": (),
-                "dropped": (),
-                "gaps": (),
-                "addressed_gap_ids": (),
-                "follow_ups": (),
-                "verdicts": (),
-                "unfollowed": (),
-            }
-        )
+        looked = SurveyOutput(scores=surveyed.scores, completeness=surveyed.completeness)
         return await merge(handoff, looked, model) if handoff.readings > 1 else looked
 
 

@@ -43,7 +43,7 @@ from deep_research.phases.analysis.recorded_findings import (
     taken_now,
     untaken,
 )
-from deep_research.phases.analysis.source_texts import Shortening, Texts, with_text
+from deep_research.phases.analysis.source_texts import Shortening, Texts
 from deep_research.phases.analysis.weighed_evidence import (
     fillings,
     standing_findings,
@@ -169,14 +169,9 @@ class AnalysisPhase(Phase):
             by_id = {s.id: s for s in state.sources}
             sub_query = next(s for s in state.sub_queries if s.id == stands.task.sub_query_id)
             sources = [by_id[i] for i in sorted(stands.quoted_source_ids) if i in by_id]
-            contents = await texts.of(sources)
-            size = sum(map(len, contents.values())) // TEXT_UNIT
-            source_texts = tuple(with_text(source, contents[source.id]) for source in sources)
-            handoff = self._input(state).model_copy(update={"sources": source_texts})
-            answer, requote_usage = await self._locate_quotes(
-                as_answer(stands, sub_query), handoff, texts.journal, models
-            )
-            event = await off_loop(size, analyzed, answer, handoff, sources, contents, state, requote_usage)
+            handoff = self._input(state).model_copy(update={"sources": await texts.whole(sources)})
+            stated_answer = as_answer(stands, sub_query)
+            _, event = await self._analyzed(stated_answer, handoff, sources, state, texts, models)
             await texts.journal.record(event.model_copy(update={"task_ids": (stands.task.id,)}))
         return taken_now(texts.journal.state)
 
@@ -207,7 +202,7 @@ class AnalysisPhase(Phase):
             room=await self.ask(ROOM_FOR_SOURCES, handoff, models),
             counter=counter,
             models=models,
-            shortens=models is not None and self._shortens(models),
+            shortens=self._shortens(models),
             decide=partial(self._decide, models),
         )
         await texts.journal.record(ReadingPlanned(plan=plan), *notes)
@@ -228,9 +223,11 @@ class AnalysisPhase(Phase):
             return None
         return await self.ask(DECIDE, handoff, models)
 
-    def _shortens(self, models: RunModels) -> bool:
+    def _shortens(self, models: RunModels | None) -> bool:
         """Whether a model chooses what is kept of sources that are too long."""
-        return self._summarizer is not None and bool(models.roles.by_role.get(ModelRole.SUMMARIZER))
+        if self._summarizer is None or models is None:
+            return False
+        return bool(models.roles.by_role.get(ModelRole.SUMMARIZER))
 
     async def _unit(
         self,
@@ -257,21 +254,33 @@ class AnalysisPhase(Phase):
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
         batch_texts = await texts.batch_texts(sources, portion, triage, shortening)
         handoff = base_handoff.model_copy(update={"sources": batch_texts})
-        given_first = await self.ask(ANALYZE, handoff, models)
-        answer, asked_places = await self._locate_quotes(given_first, handoff, texts.journal, models)
+        first_answer = await self.ask(ANALYZE, handoff, models)
+        answer, event = await self._analyzed(first_answer, handoff, sources, state, texts, models)
+        problems = (f"Sources were shortened without a model: {why}" for why in shortening.problems)
+        events: list[Event] = [event, *noted(answer.notes), *noted(problems, "summarizer")]
+        del handoff, batch_texts
+        if portion.sizes:
+            sending = answer.context_usage.model_copy(update={"available": portion.available})
+            events += await self._usage_events(sending, sources, texts)
+        del answer, first_answer
+        await texts.journal.record(*events)
+
+    async def _analyzed(
+        self,
+        given: AnalyzerOutput,
+        handoff: AnalyzerInput,
+        sources: Sequence[Source],
+        state: DeepResearchState,
+        texts: Texts,
+        models: RunModels | None,
+    ) -> tuple[AnalyzerOutput, SourcesAnalyzed]:
+        """The answer with its quotes located, and what the log has of it."""
+        answer, asked_places = await self._locate_quotes(given, handoff, texts.journal, models)
         quoted_ids = {q.source_id for finding in answer.findings for q in finding.quotes}
         contents = {s.id: s.content for s in handoff.sources if not s.tokens and not s.in_part}
         contents |= await texts.of([s for s in sources if s.id in quoted_ids and s.id not in contents])
         size = sum(map(len, contents.values())) // TEXT_UNIT  # findings may be set against all of it
-        event = await off_loop(size, analyzed, answer, handoff, sources, contents, state, asked_places)
-        problems = (f"Sources were shortened without a model: {why}" for why in shortening.problems)
-        events: list[Event] = [event, *noted(answer.notes), *noted(problems, "summarizer")]
-        del handoff, contents
-        if portion.sizes:
-            sending = answer.context_usage.model_copy(update={"available": portion.available})
-            events += await self._usage_events(sending, sources, texts)
-        del answer, given_first
-        await texts.journal.record(*events)
+        return answer, await off_loop(size, analyzed, answer, handoff, sources, contents, state, asked_places)
 
     async def _locate_quotes(
         self, answer: AnalyzerOutput, handoff: AnalyzerInput, journal: Journal, models: RunModels | None
@@ -283,10 +292,8 @@ class AnalysisPhase(Phase):
             return answer, frozenset()
         size = sum(len(source.content) for source in handoff.sources) // TEXT_UNIT
         located = await off_loop(size, found_quotes, answer, handoff)
-        asks = models is not None and self.spec.uses_model and self.spec.can(REQUOTE)
-        if models is None or not asks or not self._can_ask_again(journal.state, models):
-            return located.answer, frozenset()
-        doubtful = await off_loop(size, doubtful_findings, located, handoff)
+        may_ask = self._can_ask_again(journal.state, models)
+        doubtful = await off_loop(size, doubtful_findings, located, handoff) if may_ask else {}
         if not doubtful:
             return located.answer, frozenset()
         request = RequoteInput(**handoff.common, findings=tuple(doubtful.values()))
@@ -299,9 +306,11 @@ class AnalysisPhase(Phase):
         asked_places = frozenset(place for place, again in answers if again is not None)
         return await off_loop(size, with_requotes, located, doubtful, requotes, handoff), asked_places
 
-    def _can_ask_again(self, state: DeepResearchState, models: RunModels) -> bool:
+    def _can_ask_again(self, state: DeepResearchState, models: RunModels | None) -> bool:
         """Whether the caps leave a request beside one for each other reading that is not recorded, and one for what all
         have in common. Several may ask at a time: each of them counts among those that are not recorded."""
+        if models is None or not (self.spec.uses_model and self.spec.can(REQUOTE)):
+            return False
         plan = state.reading or ReadingPlan()
         remaining = sum(bool(unread(portion, plan, state)) for portion in plan.portions)
         spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True)
@@ -436,9 +445,7 @@ class AnalysisPhase(Phase):
         """The whole texts of the best sources, as many as fit into a batch, for an agent that looks at them once more."""
         if not self.spec.reads_again:
             return ()
-        first = next(iter(texts.batches(s for s in sources if s.content_hash)), ())
-        contents = await texts.of(first)
-        return tuple(with_text(source, contents[source.id]) for source in first)
+        return await texts.whole(next(iter(texts.batches(s for s in sources if s.content_hash)), ()))
 
 
 def _size(findings: Iterable[Finding]) -> int:

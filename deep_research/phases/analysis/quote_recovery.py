@@ -116,7 +116,7 @@ def doubtful_findings(found: LocatedAnswer, handoff: AnalyzerInput) -> dict[int,
     """The findings that their quotes do not carry, or of which a quote is in no source, by their places: as many as one
     request may ask about, without those that nothing comes near."""
     texts = {source.id: source.content for source in handoff.sources}
-    wholes = WholeTexts({source.id: source for source in handoff.sources}, texts)
+    wholes = WholeTexts({source.id: source.title for source in handoff.sources}, texts)
     language = written_in(" ".join(finding.content for finding in found.answer.findings))
     read = _Passages(handoff.sources)
     doubtful: dict[int, DoubtfulFinding] = {}

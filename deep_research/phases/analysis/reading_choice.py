@@ -4,7 +4,7 @@ Code decides; of sources that it is unsure of a model may say how much is read."
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deep_research.budget.content_budget import ContentRules
@@ -135,7 +135,7 @@ def look(
     sources: Iterable[Source],
     texts: Mapping[str, str],
     questions: Questions,
-    protected: Callable[[Source], bool],
+    protected: Container[str],
     quotes: Mapping[str, Sequence[Span]],
 ) -> list[Look]:
     """Each source by itself; those that are ``protected`` are read whole. Takes time linear in the texts."""
@@ -144,7 +144,7 @@ def look(
     for source in sources:
         text = texts[source.id]
         because = ""
-        if protected(source):
+        if source.id in protected:
             because = PROTECTED
         elif len(text) <= MAX_SHORT_CHARS:
             because = FEW
@@ -262,7 +262,7 @@ async def choose_reading(
     if not (rules.enabled and rules.read_sections) or state.attempt:
         return ReadingChoice(tuple(sources))
     questions, quotes = questions_of(told), quoted_spans(state)
-    protected = told.weights.is_protected
+    protected = {source.id for source in sources if told.weights.is_protected(source)}
 
     async def looks_at(some: Sequence[Source]) -> list[Look]:
         looks: list[Look] = []

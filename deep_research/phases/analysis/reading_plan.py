@@ -144,19 +144,6 @@ class Calls:
     most: int | None = None
     cap: str | None = None
 
-    def for_texts(self, sources: int) -> int:
-        """Tokens for the texts of so many sources."""
-        if self.most is None:
-            return self.tokens
-        return max(0, min(self.tokens, int(MAX_PACKED_SHARE * self.most * self.call) - self.around * sources))
-
-    @property
-    def sources(self) -> int | None:
-        """Of how many sources there is something to be read."""
-        if self.most is None:
-            return None
-        return max(1, int(MAX_PACKED_SHARE * self.most * self.call) // (self.around + MIN_WORTH_TOKENS))
-
 
 def _affordable_calls(
     calls: Calls, beside: int, answers: Sequence[int], at_most: float, affordable: Affordable
@@ -170,7 +157,10 @@ def _affordable_calls(
     model."""
     best: Calls | None = None
     last = max(1, round(max(at_most, USUAL_ANSWER)))  # calls that one at its most takes the place of
-    for call in _sizes(calls.call):
+    sizes = [calls.call]
+    while sizes[-1] > MIN_CALL_TOKENS:
+        sizes.append(max(MIN_CALL_TOKENS, sizes[-1] // 2))
+    for call in sizes:
         for answer in answers:
             at_once = affordable(int(at_most * (beside + call)), answer)
             if not at_once:
@@ -194,14 +184,6 @@ def _affordable_calls(
     return replace(calls, call=call, window=call, most=1, cap=cap)
 
 
-def _sizes(call: int) -> Iterator[int]:
-    """The sizes of calls that are tried, the largest first."""
-    yield call
-    while call > MIN_CALL_TOKENS:
-        call = max(MIN_CALL_TOKENS, call // 2)
-        yield call
-
-
 def whole(sources: Iterable[Source], most: int) -> ReadingPlan:
     """The sources in order, whole, in portions of so many characters at most."""
     batches = batched(sources, {}, most)
@@ -223,10 +205,14 @@ def _planned(
         return ReadingPlan(portions=_packed(sources, wholes, wholes, replace(calls, most=None), tight=False))
     most = max(1, calls.window - calls.around)
     items = [Item(s.id, min(wholes[s.id], most), *weights.source(s)) for s in sources]
-    read = sorted(items, key=lambda item: (-item.priority, item.id))[: calls.sources]
-    budget = calls.for_texts(len(read))
+    read = sorted(items, key=lambda item: (-item.priority, item.id))
     if calls.most is None:  # what its owner protects may take more, where nobody said what it may cost
-        budget = max(budget, sum(item.promised for item in read if item.klass is ItemClass.PROTECTED))
+        protected = sum(item.promised for item in read if item.klass is ItemClass.PROTECTED)
+        budget = max(calls.tokens, protected)
+    else:
+        paid_tokens = int(MAX_PACKED_SHARE * calls.most * calls.call)
+        read = read[: max(1, paid_tokens // (calls.around + MIN_WORTH_TOKENS))]
+        budget = max(0, min(calls.tokens, paid_tokens - calls.around * len(read)))
     tight = sum(item.tokens for item in items) > budget
     allocation, gave_way = allocate_what_fits(read, budget, allow_dropping=rules.allow_dropping)
     sizes = dict.fromkeys(wholes, 0) | dict(allocation.sizes)
@@ -255,13 +241,11 @@ def _packed(
     while calls.most is not None and len(batches) > calls.most:
         room += max(1, room // 20)  # their order may not let them fill each call
         batches = list(batched(sources, sizes, room, calls.around))
-    portions = []
-    for batch in batches:
-        own = {source.id: sizes[source.id] for source in batch}
-        tokens_used = sum(own.values())
-        available = tokens_used if tight else max(tokens_used, room - calls.around * len(batch))
-        whole_ones = {name: wholes[name] for name in own}
-        portions.append(
-            ReadingBatch(source_ids=tuple(own), sizes=own, wholes=whole_ones, available=available)
-        )
-    return tuple(portions)
+
+    def portion(batch: Sequence[Source]) -> ReadingBatch:
+        ids = tuple(source.id for source in batch)
+        own, of_all = {i: sizes[i] for i in ids}, {i: wholes[i] for i in ids}
+        spare = 0 if tight else room - calls.around * len(batch)
+        return ReadingBatch(source_ids=ids, sizes=own, wholes=of_all, available=max(sum(own.values()), spare))
+
+    return tuple(map(portion, batches))

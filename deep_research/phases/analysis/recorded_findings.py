@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from deep_research.logs import cut
 from deep_research.phases.analysis.handoff import (
@@ -61,28 +60,18 @@ OF_OWNER = "Only the owner of the research can say: "  # opens the gap of a ques
 FOR_OWNER, MISSING = 1, 2  # priorities
 
 
-class Titled(Protocol):
-    """A source."""
-
-    @property
-    def title(self) -> str: ...
-
-
 class WholeTexts:
     """The whole texts of sources, by id: each is prepared when a finding is first set against it, and those that were
-    used last are kept for the other findings of a batch. ``texts`` are those of the ``sources``, by id."""
+    used last are kept for the other findings of a batch. ``titles`` are those of the sources, by id."""
 
-    def __init__(self, sources: Mapping[str, Titled], texts: Mapping[str, str]) -> None:
-        self._sources = sources
+    def __init__(self, titles: Mapping[str, str], texts: Mapping[str, str]) -> None:
+        self.titles = titles
         self.texts = texts
         self._prepared = Prepared[SourceText]()
 
     def of(self, source_id: str) -> SourceText:
-        make = partial(SourceText, title=self.title(source_id))
+        make = partial(SourceText, title=self.titles[source_id])
         return self._prepared.of(source_id, self.texts[source_id], make)
-
-    def title(self, source_id: str) -> str:
-        return self._sources[source_id].title
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +113,7 @@ def foundation(content: str, quotes: Sequence[Passage], wholes: WholeTexts, lang
 
     def carry(texts: Sequence[str]) -> bool:
         pairs = zip(texts, quotes, strict=True)
-        source_texts = [SourceText(text, title=wholes.title(quote.source_id)) for text, quote in pairs]
+        source_texts = [SourceText(text, title=wholes.titles[quote.source_id]) for text, quote in pairs]
         return not _doubts(content, source_texts, language, most)[0]
 
     words, around = [quote.words for quote in quotes], [quote.sentences for quote in quotes]
@@ -186,11 +175,9 @@ def _reworded(
         span = _whole_sentences(text, quote.start, quote.end)
         words = readable(text, span.start, span.end)
         whole = quote_at(span, text, source.id, source.content_hash or "")
-        near = (
-            likeness(content, whole.quote, source.title),
-            likeness(quote.quote, content, source.title),
-        )
-        if max(near) >= MIN_PARTIAL_SHARE and _stands_alone(words, content):
+        pairs = (content, whole.quote), (quote.quote, content)
+        near = max(likeness(one, other, source.title) for one, other in pairs)
+        if near >= MIN_PARTIAL_SHARE and _stands_alone(words, content):
             quotes_by_content.setdefault(words, whole)
     if not quotes_by_content:
         return None
@@ -204,11 +191,11 @@ def _stands_alone(words: str, content: str) -> bool:
     if words.rstrip(CLOSING)[-1:] in END_MARKS and not words.startswith("#"):
         return True
     reads = reader(language_of(words))
-    keys = {token.key for token in reads.read(words).tokens}
-    figures = {token.key for token in reads.read(words).tokens if token.value is not None}
-    content_tokens = reads.read(content).tokens
+    tokens, content_tokens = reads.read(words).tokens, reads.read(content).tokens
+    keys = {token.key for token in tokens}
     has_subject = any(token.kind is Kind.NAME and token.key in keys for token in content_tokens)
-    return has_subject and bool(figures or all(token.value is None for token in content_tokens))
+    has_figures = any(token.value is not None for token in tokens)
+    return has_subject and (has_figures or all(token.value is None for token in content_tokens))
 
 
 def _holds(one: Quote, other: Quote) -> bool:
@@ -305,7 +292,7 @@ class Findings:
 
     def __post_init__(self) -> None:
         self.finder = QuoteFinder(self.texts)
-        self._wholes = WholeTexts(self.sources, self.texts)
+        self._wholes = WholeTexts({i: source.title for i, source in self.sources.items()}, self.texts)
 
     def finding(self, item: AnalyzedFinding, *, may_reword: bool = True) -> Finding | None:
         """The finding with its quotes in place, or None when no source that was given carries it; ``may_reword`` is that
@@ -315,37 +302,33 @@ class Findings:
         if not content or not source_ids or (self.needs_quotes and len(content) > LONGEST_FINDING):
             return None
         quotes = self._located(item, source_ids)
+        quoted_ids = {q.source_id for q in quotes}
         if not self.needs_quotes:
             quotes = tuple(q for q in quotes if q.source_id in source_ids)
         else:
             ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
-            source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
+            source_ids = tuple(i for i in ids if i in quoted_ids)
             stands = founded(
                 content, quotes, self.sources, self._wholes, language=self.language, may_reword=may_reword
             )
             if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
                 return None
             content, quotes = stands
-        return Finding(
-            id=finding_id(content),
-            content=content,
-            confidence=(
-                confidence(item.confidence, source_ids, self.sources, stated_counts=self.needs_quotes)
-                if item.probability is None
-                else level_of(item.probability)
-            ),
-            source_ids=source_ids,
-            category=item.category,
-            quotes=quotes,
-            sub_query_id=item.sub_query_id,
-            relevance=item.relevance,
-            iteration=item.iteration or self.state.iteration,
-            highlights=item.highlights,
-            heading=item.heading,
-            rank=item.rank,
-            probability=item.probability,
-            part_id=part_of(item.part_id, item.sub_query_id, content, self.state),
+        certainty = (
+            confidence(item.confidence, source_ids, self.sources, stated_counts=self.needs_quotes)
+            if item.probability is None
+            else level_of(item.probability)
         )
+        own = {
+            "id": finding_id(content),
+            "content": content,
+            "confidence": certainty,
+            "source_ids": source_ids,
+            "quotes": quotes,
+            "iteration": item.iteration or self.state.iteration,
+            "part_id": part_of(item.part_id, item.sub_query_id, content, self.state),
+        }
+        return Finding(**(dict(item) | own))
 
     def _located(self, item: AnalyzedFinding, source_ids: Sequence[str]) -> tuple[Quote, ...]:
         """The quotes of a finding's sources, each where it stands, which may be in another source than was named."""

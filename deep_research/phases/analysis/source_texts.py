@@ -63,6 +63,10 @@ class Texts:
             sizes |= await off_loop(work_of(texts), count, batch, texts)
         return sizes
 
+    async def whole(self, sources: Sequence[Source]) -> tuple[SourceText, ...]:
+        texts = await self.of(sources)
+        return tuple(with_text(s, texts[s.id]) for s in sources)
+
     async def matched(self, sources: Sequence[Source]) -> tuple[SourceText, ...]:
         """The sources with what the searches matched of their texts, or the opening where they do not say."""
         source_texts: list[SourceText] = []

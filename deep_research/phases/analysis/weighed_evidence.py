@@ -89,16 +89,16 @@ def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWe
     changed = {g.id: g for g in event.gaps}
     for verdict in event.verdicts:
         part = parts[verdict.part_id]
-        key = gap_id(f"{NOT_FOUND}{part.text}")
+        description = f"{NOT_FOUND}{part.text}"
+        key, is_lacking = gap_id(description), verdict.verdict is AnswerStatus.NOT_FOUND
         gap = current.get(key)
-        if verdict.verdict is AnswerStatus.NOT_FOUND and gap is None:
+        if gap is None and is_lacking:
             priority = 1 if part is next(iter(parts.values())) else 2
-            item = AnalyzedGap(description=f"{NOT_FOUND}{part.text}", priority=priority, part_id=part.id)
+            item = AnalyzedGap(description=description, priority=priority, part_id=part.id)
             changed[key] = gap_of(item, state, len(current) + len(changed))
-        elif verdict.verdict is AnswerStatus.NOT_FOUND and gap is not None and gap.addressed:
-            changed[key] = gap.model_copy(update={"addressed": False, "resolution": None})
-        elif verdict.verdict is not AnswerStatus.NOT_FOUND and gap is not None and not gap.addressed:
-            changed[key] = _resolved(gap, state)
+        elif gap is not None and gap.addressed is is_lacking:
+            reopened = gap.model_copy(update={"addressed": False, "resolution": None})
+            changed[key] = reopened if is_lacking else _resolved(gap, state)
     return event.model_copy(update={"gaps": tuple(changed.values())})
 
 
@@ -186,12 +186,9 @@ def _taking(stance: AnalyzedStance, by_id: Mapping[str, Finding], drawn: Sequenc
     stance_words = set(words(stance.says.casefold()))
 
     def nearness(finding: Finding) -> tuple[bool, int]:
-        finding_text = " ".join(
-            (finding.content, *(q.quote for q in finding.quotes if q.source_id == stance.source_id))
-        )
-        return numbers(stance.says) <= numbers(finding_text), len(
-            stance_words & set(words(finding_text.casefold()))
-        )
+        quotes = (q.quote for q in finding.quotes if q.source_id == stance.source_id)
+        text = " ".join((finding.content, *quotes))
+        return numbers(stance.says) <= numbers(text), len(stance_words & set(words(text.casefold())))
 
     carried = [f for f in drawn if stance.source_id in f.source_ids]
     return max(carried, key=nearness, default=None)
@@ -235,13 +232,13 @@ def part_of(named: str | None, sub_query_id: str | None, text: str, state: DeepR
     if found_by in part_ids:
         return found_by
     question = parse_question(state.query)
-    shares = {part.id: _share(question.of_part(part), text) for part in parts}
-    return max(shares, key=lambda part: shares[part])
 
+    def share(part: QuestionPart) -> float:
+        of_part = question.of_part(part)
+        terms = set(of_part.terms)
+        return len(terms & set(of_part.words.terms(text))) / max(1, len(terms))
 
-def _share(question: ParsedQuestion, text: str) -> float:
-    terms = set(question.terms)
-    return len(terms & set(question.words.terms(text))) / max(1, len(terms))
+    return max(parts, key=share).id
 
 
 def verdicts(
@@ -263,13 +260,8 @@ def verdicts(
             for f in own
         )
         names = _name_share(part_question, own, state)
-        verdict = (
-            AnswerStatus.ANSWERED
-            if sure and names == 1.0
-            else AnswerStatus.PARTLY
-            if own and names
-            else AnswerStatus.NOT_FOUND
-        )
+        verdict = AnswerStatus.PARTLY if own and names else AnswerStatus.NOT_FOUND
+        verdict = AnswerStatus.ANSWERED if sure and names == 1.0 else verdict
         every.append(PartVerdict(part_id=part.id, verdict=verdict, finding_ids=tuple(f.id for f in own)))
     return tuple(every)
 

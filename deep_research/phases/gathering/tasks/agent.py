@@ -14,7 +14,7 @@ from deep_research.models.base import Message as Turn
 from deep_research.models.base import ModelCall
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
-from deep_research.models.tool_calls import ToolCall, ToolSpec
+from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.gathering.tasks.task_context import PastStep, TaskContext
 from deep_research.phases.gathering.tasks.task_limits import LEAST_OUTPUT, RemainingLimits
 from deep_research.phases.gathering.tasks.tool import THINK, Toolbox
@@ -72,6 +72,11 @@ thrown away. Several sources of one fact are several facts with the same stateme
 Where sources contradict each other give both sides as facts.
 
 {RULES}"""
+CONDENSED_SHARE, MIN_CONDENSED_TOKENS = 0.25, 100  # of an output that is condensed, and at least
+FIRST_WEIGHT, LATEST_WEIGHT = (
+    0.5,
+    0.9,
+)  # of outputs, from the first step to the latest: it is what is decided on
 
 
 def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
@@ -129,7 +134,8 @@ class LLMTaskAgent:
 
         async def whole() -> Room:
             room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
-            more = room_beside(room, toolbox.specs)
+            tools = json.dumps([tool.model_dump() for tool in toolbox.specs])
+            more = max(0, room.counter.expected(tools) - OF_FORM)
             return replace(room, tokens=max(0, room.tokens - more), beside=room.beside + more)
 
         async def fitting() -> Room:
@@ -203,18 +209,9 @@ def _tail(handoff: TaskInput, desk: TaskContext, toolbox: Toolbox, number: int, 
         lines.append("You were shown private material: nothing public is searched or opened any more.")
         if "search" in toolbox.tools and len(handoff.task.data_sources) > 1:
             lines.append(f"Data sources now: {', '.join(desk.data_sources) or 'none any more'}.")
-    if last:
-        step = "This is the last step: call done, with what there is."
-    else:
-        step = f"This is step {number} of at most {most}. What next?"
+    step = "This is the last step: call done, with what there is."
+    step = step if last else f"This is step {number} of at most {most}. What next?"
     return "\n\n".join([*lines, f"{step} {manner(handoff)} Quotes stay in theirs."])
-
-
-CONDENSED_SHARE, MIN_CONDENSED_TOKENS = 0.25, 100  # of an output that is condensed, and at least
-FIRST_WEIGHT, LATEST_WEIGHT = (
-    0.5,
-    0.9,
-)  # of outputs, from the first step to the latest: it is what is decided on
 
 
 class StepPrompt(Message):
@@ -258,39 +255,33 @@ class StepPrompt(Message):
         self.turns = (*self.turns[:-1], last.model_copy(update={"content": content, "cuts": cuts}))
 
     def _fitted(self, steps: Sequence[PastStep], tokens: int, question: str) -> list[list[str]]:
+        growth = (LATEST_WEIGHT - FIRST_WEIGHT) / max(1, len(steps))
         contents = [
             [
-                Content(_label(step, number), (showing.text,), _weight(place, len(steps)))
+                Content(_label(step, number), (showing.text,), FIRST_WEIGHT + growth * place)
                 for number, showing in enumerate(step.showings, 1)
             ]
-            for place, step in enumerate(steps)
+            for place, step in enumerate(steps, 1)
         ]
-        texts = self.fitted(
-            list(chain(*contents)), tokens, question, "what the steps of a task have shown"
-        ).texts
+        what = "what the steps of a task have shown"
+        texts = self.fitted(list(chain(*contents)), tokens, question, what).texts
         return [[texts[content.id] for content in outputs] for outputs in contents]
 
     def _outputs(self, step: PastStep, turn: Turn, texts: Sequence[str]) -> Turn:
         if not turn.calls:
             return Turn(content="\n\n".join(texts))
-        outputs = tuple(
-            call.output(self.fenced(_label(step, number), text), failed=use.failed)
-            for number, (call, use, text) in enumerate(
-                zip(turn.calls, step.record.uses, texts, strict=True), 1
+        each = enumerate(zip(turn.calls, step.record.uses, texts, strict=True), 1)
+        return Turn(
+            outputs=tuple(
+                call.output(self.fenced(_label(step, number), text), failed=use.failed)
+                for number, (call, use, text) in each
             )
         )
-        return Turn(outputs=outputs)
 
     def _tokens(self, turn: Turn) -> int:
         if turn.native:
             return turn.native.tokens
         return sum(self.count(text.replace(self.mark, STANDARD_MARK)) for text in turn.texts)
-
-
-def room_beside(room: Room, tools: Sequence[ToolSpec]) -> int:
-    """The tokens of a room that tools take, beyond those that it leaves for the form of an answer."""
-    size = room.counter.expected(json.dumps([tool.model_dump() for tool in tools]))
-    return max(0, size - OF_FORM)
 
 
 def condensed_outputs(
@@ -334,7 +325,3 @@ def _model_turn(step: PastStep) -> Turn:
 
 def _label(step: PastStep, number: int) -> str:
     return f"step {step.record.number}.{number}"
-
-
-def _weight(place: int, count: int) -> float:
-    return FIRST_WEIGHT + (LATEST_WEIGHT - FIRST_WEIGHT) * (place + 1) / count

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.errors import SearchError, UnknownNameError
 from deep_research.phases.gathering.caps import Fetching, OneUse
+from deep_research.phases.gathering.gatherer import SPARE
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.source_reading import SourceReader
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Link, Tool, ToolResult
@@ -29,8 +30,10 @@ from deep_research.text.term_weights import coverage
 from deep_research.text.words import StemFinder, question_terms
 
 MOST_LINKS = 10  # of one search
-SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read
 _OF_LINKS = ("address", "title", "snippet", "kind", "text_at", "published", "relevance", "provider")
+Overrule = Callable[[DeepResearchState, TaskState, TaskFinding], Awaitable[TaskReview | None]]
+MOST_OFFERED = 2  # links of one site that no search found, in one task
+SETTING = "tasks.public_after_private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Library:
         """How many times as many results are asked for as are wanted: some pages cannot be read."""
         return 1 if self.reading.pages is None else SPARE
 
-    async def read(self, found: SearchOutcome, query: str, until: float) -> ToolResult:
+    async def read(self, found: SearchOutcome, query: str, until: float | None = None) -> ToolResult:
         """Results as sources, with the pages that they lead to, of which as many are read as the task may still ask for;
         ``until`` is in the loop's time."""
         return await self._read(found, found.results, query, OneUse.of(self.fetching), until)
@@ -106,9 +109,6 @@ class Library:
 def as_link(of: SearchResult | Link) -> dict[str, Any]:
     """The fields that results and links share."""
     return {name: getattr(of, name) for name in _OF_LINKS}
-
-
-Overrule = Callable[[DeepResearchState, TaskState, TaskFinding], Awaitable[TaskReview | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +195,6 @@ def allowed(wanted: Sequence[str], known: Sequence[str], kind: str) -> tuple[str
         if name not in known:
             raise UnknownNameError.of(kind, name, known)
     return tuple(name for name in known if not wanted or name in wanted)
-
-
-MOST_OFFERED = 2  # links of one site that no search found, in one task
-SETTING = "tasks.public_after_private"
 
 
 @dataclass(slots=True)

@@ -40,6 +40,11 @@ LONGEST = 20_000  # characters of what one use of a tool shows
 LONGEST_SNIPPET = 300
 MOST_LINKS = 60  # that the agent is reminded of, the latest
 HELD = 1_000_000  # characters of texts that are held at a time, the latest at least
+MAX_FACTS = 40
+MAX_FACT_CHARS, MAX_ANSWER_CHARS = 1_000, 4_000
+MAX_MISSING = 10
+MAX_WORTH_READING = 10
+_UNIT_CHARS = 2_000  # of texts that quotes are looked for in, in the time of one small item
 
 
 class UseOutput(Record):
@@ -85,11 +90,11 @@ class TaskContext:
         return self.egress.open_to(self.source_names)
 
     def source(self, name: str) -> Source:
-        return self.sources[_named("source", Aliases("S", list(self._order)), name)]
+        return self.sources[_id_of("source", Aliases("S", list(self._order)), name)]
 
     def link(self, name: str) -> Link:
         ids = [f"link {number}" for number in range(len(self.links))]
-        return self.links[ids.index(_named("link", Aliases("L", ids), name))]
+        return self.links[ids.index(_id_of("link", Aliases("L", ids), name))]
 
     def shown_to(self, source_id: str) -> int:
         return self._shown_to.get(source_id, 0)
@@ -227,7 +232,7 @@ class TaskContext:
         return f"{self.names[shown.source_id]}, from character {start:,} on:\n{text[start:end]}{tail}"
 
 
-def _named(kind: str, aliases: Aliases, name: str) -> str:
+def _id_of(kind: str, aliases: Aliases, name: str) -> str:
     """The id that a name stands for. Raises `ToolError`."""
     known_id = aliases.id(name)
     if known_id is None:
@@ -265,13 +270,6 @@ def _of_link(link: Link) -> str:
     day = f", {link.published.isoformat()}" if link.published else ""
     snippet = one_line(link.snippet)[:LONGEST_SNIPPET]
     return f"{_titled(link)}{day}" + (f"\n{snippet}" if snippet else "")
-
-
-MAX_FACTS = 40
-MAX_FACT_CHARS, MAX_ANSWER_CHARS = 1_000, 4_000
-MAX_MISSING = 10
-MAX_WORTH_READING = 10
-_UNIT_CHARS = 2_000  # of texts that quotes are looked for in, in the time of one small item
 
 
 async def task_finding(end: TaskEnd, desk: TaskContext) -> tuple[TaskFinding, list[Fact]]:

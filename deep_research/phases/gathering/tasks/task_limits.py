@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from deep_research.models.profiles import Price
 from deep_research.state import DeepResearchState, SubQueryStatus, TaskLimits, TaskState, TaskStep
 
 # Tokens of a step that closes a task, its form and instructions included.
 LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
+
+Asked = Literal["searches", "fetches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +51,23 @@ def remaining_limits(
     messages = sentences(limits)
     if len(steps) >= limits.steps:
         return RemainingLimits(end_reason=messages["steps"])
-    latest = steps[-1] if steps else TaskStep(number=0)
-    # By name: the limit, what is used of it, what the latest step took, and what an answer takes at least.
-    usage: dict[str, tuple[float | None, float, float, float]] = {
-        "tokens": (
-            limits.tokens,
-            sum(step.tokens.total for step in steps),
-            latest.tokens.total,
-            LEAST_INPUT + LEAST_OUTPUT,
-        ),
-        "seconds": (limits.seconds, sum(step.seconds for step in steps), latest.seconds, 0.0),
+    took: dict[str, list[float]] = {
+        "tokens": [step.tokens.total for step in steps],
+        "seconds": [step.seconds for step in steps],
     }
     costs = [step.cost_usd for step in steps]
     if None not in costs:  # of what is unknown nothing is counted
-        least = price.most(LEAST_INPUT, LEAST_OUTPUT) if price else 0.0
-        usage["usd"] = (limits.usd, sum(cost or 0.0 for cost in costs), latest.cost_usd or 0.0, least)
-    rest = {name: most - spent for name, (most, spent, _, _) in usage.items() if most is not None}
-    behind = {name: took + max(took, least) for name, (_, _, took, least) in usage.items()}
+        took["usd"] = [cost or 0.0 for cost in costs]
+    rest = {name: most - sum(took[name]) for name in took if (most := getattr(limits, name)) is not None}
     reason = next((messages[name] for name, much in rest.items() if much <= 0), "")
-    closing = next((messages[name] for name, much in rest.items() if much < behind[name]), "")
     if not steps:
         return RemainingLimits(end_reason=reason)
+    least = {
+        "tokens": LEAST_INPUT + LEAST_OUTPUT,
+        "usd": price.most(LEAST_INPUT, LEAST_OUTPUT) if price else 0.0,
+    }
+    behind = {name: each[-1] + max(each[-1], least.get(name, 0.0)) for name, each in took.items()}
+    closing = next((messages[name] for name, much in rest.items() if much < behind[name]), "")
     tokens = rest.get("tokens")
     return RemainingLimits(
         tokens=None if tokens is None else int(tokens),
@@ -102,28 +101,28 @@ def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
     options, budget = state.options, state.options.budget
     under_way = [t for t in state.tasks if t.finding is None and is_worked_on(t, state)]
 
-    def part(cap: int | None, used: int, held: Iterable[int | None]) -> int | None:
+    def part(name: Asked) -> int | None:
+        cap: int | None = getattr(budget, f"max_{name}")
         if cap is None:
             return None
-        each, over = divmod(max(0, cap - used - sum(most or 0 for most in held)), count)
-        return each + (place < over)
+        reserved = sum(left_of(task, name) or 0 for task in under_way)
+        each, over = divmod(max(0, cap - getattr(state.usage, name) - reserved), count)
+        return int(each + (place < over))
 
     return TaskLimits(
         steps=state.task_steps,
         tokens=options.tasks.max_tokens,
         usd=options.tasks.max_usd,
         seconds=options.tasks.max_seconds,
-        searches=part(
-            budget.max_searches,
-            state.usage.searches,
-            (rest_of(t.task.limits.searches, sum(s.searches for s in t.steps)) for t in under_way),
-        ),
-        fetches=part(
-            budget.max_fetches,
-            state.usage.fetches,
-            (rest_of(t.task.limits.fetches, sum(s.fetches for s in t.steps)) for t in under_way),
-        ),
+        searches=part("searches"),
+        fetches=part("fetches"),
     )
+
+
+def left_of(stands: TaskState, name: Asked) -> int | None:
+    """How many searches or pages an attempt may still ask for; None: as many as it takes."""
+    most: int | None = getattr(stands.task.limits, name)
+    return rest_of(most, sum(getattr(step, name) for step in stands.steps))
 
 
 def rest_of(most: int | None, used: int) -> int | None:

@@ -22,8 +22,13 @@ from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.tasks.agent import TaskInput
 from deep_research.phases.gathering.tasks.task_context import TaskContext, lost_quotes, task_finding
-from deep_research.phases.gathering.tasks.task_limits import RemainingLimits, remaining_limits
-from deep_research.phases.gathering.tasks.task_steps import PHASE, TaskEnvironment, Used, record_step
+from deep_research.phases.gathering.tasks.task_limits import (
+    RemainingLimits,
+    left_of,
+    remaining_limits,
+    rest_of,
+)
+from deep_research.phases.gathering.tasks.task_steps import PHASE, USED_UP, TaskEnvironment, Used, record_step
 from deep_research.phases.gathering.tasks.tool import (
     BUILT_IN,
     DONE,
@@ -47,6 +52,8 @@ REPEATED = "The same was done in an earlier step and would show the same. Do som
 ENDED_BY_REPETITION = "Its agent made the same step again and again."
 MAX_REPEATS = 2  # times that a step is made: the second time it is refused
 
+# A use, with the tool and the arguments where it may be made.
+_Call = tuple[Used, tuple[Tool, BaseModel] | None]
 _NEVER_HERE = (Verdict.FATAL, Verdict.PARK, Verdict.TRANSIENT)  # what another step cannot mend
 
 
@@ -137,7 +144,8 @@ class TaskRunner:
                 finding = finding.model_copy(update={"stopped": closing})
                 await self._finish(stands, finding, step=step, began=began)
                 return
-        uses = [self._as_logged(call) for call in turn.calls]
+        calls = list(map(self._understood, turn.calls))
+        uses = [ToolUse(tool=use.tool, arguments=masked_value(dict(use.arguments))) for use, _ in calls]
         reads_on = {name for name, tool in self.toolbox.tools.items() if tool.reads_on}
         repeated = 0 if problem else repetitions(uses, thought, stands.steps, reads_on)
         if repeated >= MAX_REPEATS:
@@ -150,7 +158,7 @@ class TaskRunner:
         elif repeated:
             outcomes = [Used(use.tool, use.arguments, problem=REPEATED) for use in uses]
         else:
-            outcomes = await self._run_calls(turn.calls[:MOST_AT_ONCE], stands)
+            outcomes = await self._run_calls(calls[:MOST_AT_ONCE], stands)
             outcomes += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MOST_AT_ONCE:]]
         thinking = Used(THINK, {}, None if repeated else ToolResult(text=GO_ON), REPEATED * bool(repeated))
         await record_step(self.place, self.task, self.desk, step, outcomes or [thinking], began, turn=turn)
@@ -169,33 +177,34 @@ class TaskRunner:
 
     # Tools
 
-    def _as_logged(self, call: ToolCall) -> ToolUse:
-        """A call as the log has it once it was tried."""
+    def _understood(self, call: ToolCall) -> _Call:
+        """A call with its arguments as they may be asked; None where they may not, or cannot be understood."""
+        use = Used(call.name, {})
         try:
-            arguments = _logged(self._askable(self.toolbox.arguments(call)[1]))
-        except ToolError:
-            arguments = {}
-        return ToolUse(tool=call.name, arguments=masked_value(arguments))
+            tool, arguments = self.toolbox.arguments(call)
+            arguments = self._askable(arguments)
+        except ToolError as error:
+            use.refuse(error)
+            return use, None
+        use.arguments = _logged(arguments)
+        return use, (tool, arguments)
 
-    async def _run_calls(self, calls: Sequence[ToolCall], stands: TaskState) -> list[Used]:
-        """The uses of one step, side by side; what has no room under the caps, or cannot be understood, is told."""
+    async def _run_calls(self, calls: Sequence[_Call], stands: TaskState) -> list[Used]:
+        """The uses of one step, side by side; what has no room under the caps is told."""
         ready: list[tuple[Used, Tool, BaseModel]] = []
-        uses: list[Used] = []
-        searches = sum(step.searches for step in stands.steps)
-        fetches = sum(step.fetches for step in stands.steps)
-        for call in calls:
-            use = Used(call.name, {})
-            uses.append(use)
-            try:
-                tool, arguments = self.toolbox.arguments(call)
-                arguments = self._askable(arguments)
-                use.arguments = _logged(arguments)
-                self._check_egress(tool, arguments)
-                self._check_room(tool, searches + tool.searches, fetches + tool.fetches)
-                searches, fetches = searches + tool.searches, fetches + tool.fetches
-            except ToolError as error:
-                use.problem, use.refused = str(error), bool(error.data.get("refused"))
+        uses = [use for use, _ in calls]
+        searches, fetches = left_of(stands, "searches"), left_of(stands, "fetches")
+        for use, understood in calls:
+            if understood is None:
                 continue
+            tool, arguments = understood
+            try:
+                self._check_egress(tool, arguments)
+                self._check_room(tool, searches, fetches)
+            except ToolError as error:
+                use.refuse(error)
+                continue
+            searches, fetches = rest_of(searches, tool.searches), rest_of(fetches, tool.fetches)
             ready.append((use, tool, arguments))
         summary = ", ".join(
             f"{use.tool} {one_line(' '.join(map(str, use.arguments.values())))[:60]}" for use in uses
@@ -243,15 +252,12 @@ class TaskRunner:
             name = str(getattr(arguments, "link", ""))
             desk.egress.follow(one_line(name)[:40], desk.link(name), desk.links)
 
-    def _check_room(self, tool: Tool, searches: int, fetches: int) -> None:
-        """Raises `ToolError` where a cap leaves nothing for a use, of the task's own limits or of budgets that are shared
-        with other runs: of these it is taken here, but what our tool takes page by page."""
-        limits = self.task.limits
-        if tool.searches and limits.searches is not None and searches > limits.searches:
-            raise ToolError(
-                "The cap on searches leaves no more to this task.", hint="End it with what there is."
-            )
-        if tool.fetches and limits.fetches is not None and fetches > limits.fetches:
+    def _check_room(self, tool: Tool, searches: int | None, fetches: int | None) -> None:
+        """Raises `ToolError` where a cap leaves nothing for a use, of what is left of the task's own limits or of budgets
+        that are shared with other runs: of these it is taken here, but what our tool takes page by page."""
+        if searches is not None and tool.searches > searches:
+            raise ToolError(USED_UP, hint="End it with what there is.")
+        if fetches is not None and tool.fetches > fetches:
             raise ToolError("The cap on pages leaves no more to this task.", hint="Use what is read already.")
         pages = 0 if tool.name in BUILT_IN else tool.fetches
         costs: dict[Counted, int] = {"max_searches": tool.searches, "max_fetches": pages}

@@ -19,7 +19,7 @@ from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of
 from deep_research.phases.gathering.tasks.library import Egress, Library, Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.task_context import TaskContext
-from deep_research.phases.gathering.tasks.task_limits import ended_by_them, is_worked_on, limits_of, rest_of
+from deep_research.phases.gathering.tasks.task_limits import ended_by_them, is_worked_on, left_of, limits_of
 from deep_research.phases.gathering.tasks.task_review import (
     ReviewInput,
     nothing_found,
@@ -182,11 +182,12 @@ class TaskScheduler:
 
     def _sources_of(self, sub_query: SubQuery, state: DeepResearchState) -> tuple[str, ...]:
         """What the run allows, and of that what the sub-query names."""
-        there = self.parts.sources.names
-        names = state.options.tasks.sources or there
-        may = [name for name in there if name in names]
-        own = [name for name in may if name in sub_query.data_sources]
-        return tuple(own if sub_query.data_sources else may)
+        wanted_names = state.options.tasks.sources, sub_query.data_sources
+        return tuple(
+            name
+            for name in self.parts.sources.names
+            if all(not each or name in each for each in wanted_names)
+        )
 
     # Working
 
@@ -221,7 +222,7 @@ class TaskScheduler:
         """Without a model, after the steps that one made."""
         stands = next(t for t in self.journal.state.tasks if t.task.id == task.id)
         library = self._library(stands, told.model_copy(update={"sub_queries": (task.question,)}))
-        left = rest_of(stands.task.limits.searches, sum(step.searches for step in stands.steps))
+        left = left_of(stands, "searches")
         await TaskSearch(self._place, stands, desk, library, left).run(self.ask, ended)
 
     def _desk(self, stands: TaskState) -> TaskContext:
@@ -235,8 +236,7 @@ class TaskScheduler:
         return TaskContext(stands.task.question, stands.task.data_sources, self.journal, egress)
 
     def _library(self, stands: TaskState, told: GathererInput) -> Library:
-        left = rest_of(stands.task.limits.fetches, sum(step.fetches for step in stands.steps))
-        fetching = Fetching(left, self._place.purse)
+        fetching = Fetching(left_of(stands, "fetches"), self._place.purse)
         return Library(self.parts.sources, self.parts.reading, told, fetching)
 
     # Reviewing
@@ -342,8 +342,7 @@ def completion_events(stands: TaskState, sub_query: SubQuery) -> list[Event]:
     of = f"“{_short(stands.task.question)}”"
     shortfalls = []
     if review is not None and not review.approved:
-        many = stands.task.attempt + 1
-        tries = "once" if many == 1 else f"{many} times"
+        tries = _times(stands.task.attempt + 1)
         shortfalls.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
     if review is not None and review.unchecked:
         shortfalls.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
@@ -351,7 +350,7 @@ def completion_events(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         how = "was searched without its agent" if outcome.by_search else "ended early"
         shortfalls.append(f"The task {of} {how}: {_short(outcome.stopped)}")
     if stands.refusals:
-        often = "once" if stands.refusals == 1 else f"{stands.refusals} times"
+        often = _times(stands.refusals)
         shortfalls.append(f"The task {of} was refused {often} what could have told others what it was shown")
     if outcome.owner_question:
         shortfalls.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
@@ -373,6 +372,10 @@ def completion_events(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         wordings=tuple(unique_queries),
     )
     return [completion, *notices]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _short(text: str) -> str:

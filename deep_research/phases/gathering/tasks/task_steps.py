@@ -108,6 +108,9 @@ class Used:
     searches: int = 0  # that failed
     fetches: int = 0
 
+    def refuse(self, error: ToolError) -> None:
+        self.problem, self.refused = str(error), bool(error.data.get("refused"))
+
 
 async def record_step(
     place: TaskEnvironment,

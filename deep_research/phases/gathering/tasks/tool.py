@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -60,6 +60,13 @@ from deep_research.text.plain import clean
 NAME = regex(r"[a-z][a-z0-9_]{0,39}")
 BUILT_IN = ("search", "fetch", "look_up", "outline", "find", "read_more")  # that every task has
 TIMEOUT = 60.0  # seconds that one use may take, where the tool says nothing else
+_Arguments = TypeVar("_Arguments", bound=BaseModel)
+GROUP = "deep_research.tools"
+DONE, THINK = "done", "think"  # are no tools: the first ends a task, the second is a turn that calls nothing
+MAX_TEXT_CHARS = 100_000  # of a tool's own words
+MAX_LINKS = 500
+MOST_AT_ONCE = 4  # uses of one step
+LONGEST_THOUGHT = 1_000  # characters that are kept of what an agent thinks aloud
 
 
 class Link(Record):
@@ -176,16 +183,6 @@ class Tool(ABC):
         """Raises `ToolError` for what it cannot do; whatever else it raises is told to the agent as a failure."""
 
 
-_Arguments = TypeVar("_Arguments", bound=BaseModel)
-
-GROUP = "deep_research.tools"
-DONE, THINK = "done", "think"  # are no tools: the first ends a task, the second is a turn that calls nothing
-MAX_TEXT_CHARS = 100_000  # of a tool's own words
-MAX_LINKS = 500
-MOST_AT_ONCE = 4  # uses of one step
-LONGEST_THOUGHT = 1_000  # characters that are kept of what an agent thinks aloud
-
-
 class Fact(BaseModel):
     """A statement with one quote; several with the same content carry it together."""
 
@@ -217,33 +214,30 @@ def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
     all_tools = [*tools, *(_loaded(point.name, point.load) for point in entry_points(group=GROUP))]
     names: set[str] = set()
     for tool in all_tools:
-        name = str(getattr(tool, "name", ""))
-        if not isinstance(tool, Tool):
-            raise ConfigurationError(
-                f"{type(tool).__name__} is not a Tool.", hint="Subclass Tool: see docs/tasks.md."
-            )
-        if not NAME.fullmatch(name) or name in (DONE, THINK):
-            raise ConfigurationError(
-                f"'{name[:60]}' is not a name for a tool.",
-                hint="Use small letters, digits and _, begin with a letter, and avoid done and think.",
-            )
-        if name in BUILT_IN or name in names:
-            raise ConfigurationError(f"There are two tools '{name}'.", hint="Give yours another name.")
-        if not tool.read_only:
-            raise ConfigurationError(
-                f"The tool '{name}' declares that it writes.",
-                hint="Tools of a task may only read: see docs/tasks.md.",
-            )
-        if not (isinstance(tool.arguments, type) and issubclass(tool.arguments, BaseModel)):
-            raise ConfigurationError(
-                f"The arguments of the tool '{name}' are not a pydantic model.", hint="See docs/tasks.md."
-            )
-        if "tool" in tool.arguments.model_fields:
-            raise ConfigurationError(
-                f"An argument of the tool '{name}' is called 'tool'.", hint="Give it another name."
-            )
-        names.add(name)
+        if problem := _problem_of(tool, names):
+            raise ConfigurationError(problem[0], hint=problem[1])
+        names.add(tool.name)
     return tuple(all_tools)
+
+
+def _problem_of(tool: object, names: Container[str]) -> tuple[str, str] | None:
+    """Why tasks cannot use a tool beside those of these ``names``, and what to do about it."""
+    name, see = str(getattr(tool, "name", "")), "see docs/tasks.md."
+    if not isinstance(tool, Tool):
+        return f"{type(tool).__name__} is not a Tool.", f"Subclass Tool: {see}"
+    if not NAME.fullmatch(name) or name in (DONE, THINK):
+        hint = "Use small letters, digits and _, begin with a letter, and avoid done and think."
+        return f"'{name[:60]}' is not a name for a tool.", hint
+    if name in BUILT_IN or name in names:
+        return f"There are two tools '{name}'.", "Give yours another name."
+    if not tool.read_only:
+        return f"The tool '{name}' declares that it writes.", f"Tools of a task may only read: {see}"
+    arguments: Any = tool.arguments
+    if not (isinstance(arguments, type) and issubclass(arguments, BaseModel)):
+        return f"The arguments of the tool '{name}' are not a pydantic model.", see.capitalize()
+    if "tool" in arguments.model_fields:
+        return f"An argument of the tool '{name}' is called 'tool'.", "Give it another name."
+    return None
 
 
 def _loaded(name: str, load: Any) -> Tool:

@@ -10,7 +10,6 @@ from pydantic import BaseModel, Field
 
 from deep_research.calls import off_loop
 from deep_research.errors import ToolError
-from deep_research.phases.gathering.caps import OneUse
 from deep_research.phases.gathering.handoff import GatheredSource
 from deep_research.phases.gathering.source_reading import TEXT_UNIT
 from deep_research.phases.gathering.tasks.library import Library, as_link, site
@@ -37,6 +36,11 @@ from deep_research.text.words import StemFinder, question_terms
 
 MAX_PAGES = 5  # of results of one search
 SEARCH_TIMEOUT = 120.0  # seconds; services have deadlines of their own within it
+MAX_HEADINGS = 100  # of an outline
+MAX_PLACES = 6  # of one use of find
+PLACE_CHARS = 300
+MAX_OTHERS = 3  # documents that have such a section too
+NAME_CHARS = 100  # of a heading
 
 
 class Query(BaseModel):
@@ -111,28 +115,16 @@ class Fetch(_LibraryTool):
             raise ToolError("Pages are not read in this run.", hint="Use what searches say of them.")
         if not in_domains(link.address, library.handoff.filters):
             raise ToolError("The run does not read pages of that site.", hint="Use another link.")
-        fetching = OneUse.of(library.fetching)
-        sources, unread = await library.reading.read(
-            [SearchResult(**as_link(link))],
-            query=view.question,
-            limit=1,
-            handoff=library.handoff,
-            fetching=fetching,
-        )
+        result = await library.read(SearchOutcome((SearchResult(**as_link(link)),)), view.question)
         origin = link.origin or site(link.address)
         links = [
             Link(address=reference.target, title=reference.text, origin=origin)
-            for source in sources
+            for source in result.sources
             for reference in await self._references(source)
             if reference.target.startswith(("http://", "https://"))
             and in_domains(reference.target, library.handoff.filters)
         ]
-        return ToolResult(
-            sources=tuple(sources),
-            unread=tuple(unread),
-            links=tuple(links),
-            fetches=fetching.attempts,
-        )
+        return result.model_copy(update={"links": tuple(links), "searches": 0})
 
     async def _references(self, source: GatheredSource) -> tuple[Reference, ...]:
         """What a page points to where it speaks of the question of the run. Not of the task: that a page, by way of a
@@ -145,14 +137,6 @@ class Fetch(_LibraryTool):
 def tools_of(library: Library) -> tuple[Tool, ...]:
     """Those that a task has in any case."""
     return (Search(library), Fetch(library), LookUp(library), Outline(), Find(), ReadMore())
-
-
-LOOK_TIMEOUT = 120.0  # seconds
-MAX_HEADINGS = 100  # of an outline
-MAX_PLACES = 6  # of one use of find
-PLACE_CHARS = 300
-MAX_OTHERS = 3  # documents that have such a section too
-NAME_CHARS = 100  # of a heading
 
 
 class SectionReference(BaseModel):
@@ -172,7 +156,7 @@ class LookUp(_LibraryTool):
         "Open a section or page that a text names (see Section 20.4.4, page 12), of a source or of any document."
     )
     arguments: ClassVar[type[BaseModel]] = SectionReference
-    timeout: ClassVar[float] = LOOK_TIMEOUT
+    timeout: ClassVar[float] = SEARCH_TIMEOUT
 
     async def __call__(self, arguments: SectionReference, view: TaskView) -> ToolResult:
         source = view.source(arguments.source) if arguments.source is not None else None
