@@ -1,6 +1,6 @@
 """Calls of tools as one object, for models whose service has none: a thought, and the calls with their arguments. Pure.
 
-The arguments of all tools stand side by side in one flat type, so that a model which writes plain lines can give it;
+The arguments of all tools stand side by side in one flat type, which a weak model can give;
 those that are lists of objects stand beside the calls, and are of the first call of their tool.
 """
 

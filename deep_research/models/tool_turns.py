@@ -195,7 +195,7 @@ def _check_calls(calls: Sequence[ToolCall], call: ModelCall) -> tuple[ToolCall, 
 def _is_end(found: structured.StructuredAnswer[BaseModel], tools: ToolObject) -> bool:
     """Whether a turn without calls was meant as the last: of one that was cut, the calls may be what is missing."""
     try:
-        value = structured.read_reply(found.rung, found.reply, tools.form)
+        value = structured.read_reply(found.reply, tools.form)
     except Unreadable:
         return False
     message = tools.message(value, 1)

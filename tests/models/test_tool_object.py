@@ -101,26 +101,14 @@ ENDED = {
     "calls": [{"tool": "done", "answer": "Seven.", "missing": ["the eighth"]}],
     "facts": FACTS,
 }
-LINES = """thought: That is all.
-[calls]
-tool: done
-answer: Seven.
-missing: the eighth
-[facts]
-content: Seven passed.
-source: S1
-confidence: high
-[facts]
-content: Two sank.
-source: S2"""
 
 
-@pytest.mark.parametrize("rung", [Rung.SCHEMA, Rung.TOOL, Rung.JSON, Rung.LINES])
+@pytest.mark.parametrize("rung", [Rung.SCHEMA, Rung.TOOL, Rung.JSON])
 def test_a_list_of_objects_can_be_given_in_every_way(model_of, rung):
     abilities = Abilities()
     for before in list(Rung)[: list(Rung).index(rung)]:
         abilities.failed("scripted:model-1", before)
-    provider = ScriptedProvider([LINES if rung is Rung.LINES else ENDED])
+    provider = ScriptedProvider([ENDED])
     call = ModelCall(messages=(Message(content="Which ships?"),), tools=(SEARCH, DONE))
     answer = asyncio.run(model_of(provider, abilities=abilities).turn(call))
     (done,) = answer.value.calls
