@@ -10,8 +10,6 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel
-
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError
 from deep_research.models import structured
@@ -140,7 +138,7 @@ class ToolLadder:
         )
         message = tools.message(found.value, 1 + sum(len(m.calls) for m in call.messages))
         message = message.model_copy(update={"calls": _check_calls(message.calls, call)})
-        if message.calls or _is_end(found, tools):
+        if message.calls or _is_end(found.reply, tools):
             return Turn(message, found.reply, found.rung)
         is_cut = found.reply.stop is StopReason.LENGTH
         verdict = Verdict.LENGTH if is_cut else Verdict.MALFORMED
@@ -192,10 +190,10 @@ def _check_calls(calls: Sequence[ToolCall], call: ModelCall) -> tuple[ToolCall, 
     return tuple(made)
 
 
-def _is_end(found: structured.StructuredAnswer[BaseModel], tools: ToolObject) -> bool:
+def _is_end(reply: Reply, tools: ToolObject) -> bool:
     """Whether a turn without calls was meant as the last: of one that was cut, the calls may be what is missing."""
     try:
-        value = structured.read_reply(found.reply, tools.form)
+        value = structured.read_reply(reply, tools.form)
     except Unreadable:
         return False
     message = tools.message(value, 1)

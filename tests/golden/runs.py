@@ -76,6 +76,9 @@ REWORDED = {
     "could exceed the": "could pass the",
 }
 
+# Settings that are gone.
+REMOVED = {"dense_model"}
+
 # Sets, which have no order.
 UNORDERED = {"analyzed", "analyzed_now"}
 
@@ -275,7 +278,7 @@ def _plain(value: Any) -> Any:
         return {
             RENAMED.get(key, key): _plain(sorted(each) if key in UNORDERED else each)
             for key, each in value.items()
-            if key not in VARIABLE
+            if key not in VARIABLE and key not in REMOVED
         }
     if isinstance(value, list):
         return [_plain(each) for each in value]
