@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.models import Message, ModelCall, ToolSpec
 from deep_research.models.abilities import Abilities, Rung
-from deep_research.models.tool_object import ToolObject
+from deep_research.models.tool_turns import ToolObject
 from deep_research.testing.models import ScriptedProvider
 
 SEARCH = ToolSpec(
