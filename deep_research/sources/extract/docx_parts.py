@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from deep_research.patterns import regex
-from deep_research.sources.extract import docx_parts
 from deep_research.sources.extract.page_signs import as_name
 from deep_research.sources.extract.plaintext import END, MARKS, resolve_marks, whole_number
 
@@ -95,8 +94,8 @@ def _pieces(element: Any) -> Iterator[str]:
             yield ticked(child)
         elif tag in _SIGNS:
             yield _SIGNS[tag]
-        elif tag in docx_parts.FORMULAS:
-            yield docx_parts.formula_text(child)
+        elif tag in FORMULAS:
+            yield formula_text(child)
         elif tag not in _UNSAID and value(child, "rPr/vanish", "1") in _SHOWN:
             mark = MARKS.get(value(child, "rPr/vertAlign")[:3])
             yield from (mark, *_pieces(child), END) if mark else _pieces(child)
@@ -219,11 +218,10 @@ def _span(cell: Any) -> int:
 
 
 M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 FORMULAS = frozenset((f"{M}oMath", f"{M}oMathPara"))
-_TEXTS = (f"{M}t", f"{_W}t")
+_TEXTS = (f"{M}t", f"{W}t")
 _RUNS = (f"{M}r", *_TEXTS)
-_NOT_WRITTEN = (f"{_W}del", f"{_W}moveFrom", f"{_W}instrText")
+_NOT_WRITTEN = (f"{W}del", f"{W}moveFrom", f"{W}instrText")
 _ONE = regex(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*|\([^()]*\)")
 _NO_MARK = "\u0302"  # the sign over a letter where none is said
 

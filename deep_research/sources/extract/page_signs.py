@@ -1,5 +1,5 @@
 """What a web page says otherwise than in plain text, put into words: formulas (MathML, or pictures
-whose other text is TeX), cells that hold a sign, and prose that is laid out with spaces. What of it is hidden is not read.
+whose other text is TeX), cells that hold a sign, and prose that is laid out with spaces. What is hidden is not read.
 """
 
 from __future__ import annotations
