@@ -100,10 +100,10 @@ def as_calls(step: Mapping[str, Any]) -> dict[str, Any]:
         if call["tool"] == "done":
             call |= {
                 name: step[name]
-                for name in ("answer", "worth_reading", "missing", "ask_owner")
+                for name in ("answer", "facts", "worth_reading", "missing", "ask_owner")
                 if name in step
             }
-    return {"thought": step.get("thought") or "…", "calls": calls, "facts": step.get("facts", [])}
+    return {"thought": step.get("thought") or "…", "calls": calls}
 
 
 def reading(said: str, schema: Mapping[str, Any] | None) -> str:

@@ -74,7 +74,6 @@ SHORT = {
     "provenance.quotes._ITEM": "a passage, whose spaces and lines were put in order when its document was read",
     "text.passages._ITEM": "one line",
     "text.rows._NUMBER": "a cell of a few words",
-    "models.key_values._FIELD": "200 characters of a line",
     "models.lenient_json._AFTER_ITEM": "a match at one place",
     "models.lenient_json._AFTER_MEMBER": "a match at one place",
     "models.lenient_json._AFTER_NAME": "a match at one place",

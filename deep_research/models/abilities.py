@@ -14,7 +14,6 @@ class Rung(StrEnum):
     SCHEMA = "schema"  # the service's own structured output
     TOOL = "tool"  # a tool that must be called
     JSON = "json"  # JSON in the text
-    LINES = "lines"  # one line a field, for models that cannot write JSON
 
 
 class Abilities:
@@ -29,11 +28,7 @@ class Abilities:
         """The ways worth trying, best first. ``has`` are the forms that the service knows."""
         with self._gate:
             failed = self._failed.get(model, set())
-            return [
-                rung
-                for rung in Rung
-                if rung is Rung.LINES or (rung not in failed and (rung is Rung.JSON or rung.value in has))
-            ]
+            return [rung for rung in Rung if rung is Rung.JSON or (rung not in failed and rung.value in has)]
 
     def may(self, model: str, rung: Rung) -> bool:
         """Whether a way is worth trying: it did not fail before."""

@@ -33,13 +33,13 @@ from deep_research.models.clients import (
     LONGEST_SILENCE,
     UNPACKED,
     PerLoop,
+    bounded,
     checked_url,
     deadline,
     header_names,
     secret_key,
     tls,
 )
-from deep_research.models.clients_bodies import bounded
 from deep_research.models.clients_errors import STREAM, SYSTEM, OptionalParams, malformed, no_answer
 from deep_research.models.clients_wire import (
     MOST_BYTES,

@@ -13,7 +13,7 @@ from typing import Any
 
 from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall, TokenUsage
-from deep_research.models.clients_bodies import STRANGE
+from deep_research.models.clients import STRANGE
 from deep_research.models.error_bodies import read_error
 from deep_research.models.failures import Verdict, failure, from_status, is_too_long, usage_of
 from deep_research.patterns import regex

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 from deep_research.errors import ModelError
 from deep_research.models.base import Message, ModelCall, TokenUsage
 from deep_research.models.characters import whole_characters
-from deep_research.models.clients_bodies import STRANGE, read_json
+from deep_research.models.clients import STRANGE, read_json
 from deep_research.models.clients_errors import foreign_errors, malformed, unusable
 from deep_research.models.failures import Verdict, failure
 from deep_research.patterns import regex

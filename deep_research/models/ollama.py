@@ -23,12 +23,12 @@ from deep_research.models.clients import (
     LONGEST_SILENCE,
     UNPACKED,
     PerLoop,
+    bounded,
     checked_url,
     deadline,
     secret_key,
     tls,
 )
-from deep_research.models.clients_bodies import bounded
 from deep_research.models.clients_errors import (
     STREAM,
     SYSTEM,

@@ -27,11 +27,12 @@ from deep_research.models.clients import (
     LONGEST_SILENCE,
     UNPACKED,
     PerLoop,
+    bounded,
     deadline,
     header_names,
+    read_json,
     tls,
 )
-from deep_research.models.clients_bodies import bounded, read_json
 from deep_research.models.clients_errors import STREAM, SYSTEM, OptionalParams, foreign_errors, malformed
 from deep_research.models.clients_wire import (
     LONGEST_WHOLE,

@@ -10,13 +10,14 @@ import copy
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from enum import Enum
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from deep_research.models.base import Message, ModelCall
-from deep_research.models.coercion import coerced, field_at
-from deep_research.models.key_values import describe_field
+from deep_research.models.coercion import MANY, bare, coerced, field_at, item_of
 from deep_research.models.object_parser import (
     PartialObject,
     Unreadable,
@@ -233,3 +234,17 @@ def _put(value: Any, path: Path, fix: Any) -> Any:
 
 def _dotted(path: Path) -> str:
     return ".".join(map(str, path)) or "answer"
+
+
+def describe_field(field: FieldInfo) -> str:
+    """What belongs there, in a few words."""
+    kind = bare(field.annotation)
+    if get_origin(kind) in MANY:
+        kind = bare(item_of(kind))
+    if get_origin(kind) is Literal:
+        sort = "one of " + ", ".join(str(choice) for choice in get_args(kind))
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        sort = "one of " + ", ".join(str(choice.value) for choice in kind)
+    else:
+        sort = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "text")
+    return f"<{field.description or sort}{'' if not field.description or sort == 'text' else f', {sort}'}>"

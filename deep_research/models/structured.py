@@ -1,5 +1,5 @@
-"""The ladder: an object from any model. The service's own schema output, a tool, JSON in the text, plain lines; one
-repair, which asks for what was wrong and keeps what was right; never more requests than a unit may make."""
+"""The ladder: an object from any model. The service's own schema output, a tool, JSON in the text; one repair, which asks
+for what was wrong and keeps what was right; never more requests than a unit may make."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from pydantic import BaseModel
 from deep_research.calls import off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import describe_error, get_log
-from deep_research.models import key_values, repairs
+from deep_research.models import repairs
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
-from deep_research.models.coercion import coerced
 from deep_research.models.failures import Verdict, failure, is_too_long, names_form
 from deep_research.models.object_parser import PartialObject, Unreadable, read_draft, read_json
 from deep_research.models.retry import Persistence, Tries, with_books
@@ -114,7 +113,7 @@ class _Ladder(Generic[_T]):
             answered = True
             self._learn()
             try:
-                value = await _in_turn(reply.text, read_reply, rung, reply, self.answer)
+                value = await _in_turn(reply.text, read_reply, reply, self.answer)
             except Unreadable as unreadable:
                 said = str(unreadable)
             else:
@@ -123,7 +122,7 @@ class _Ladder(Generic[_T]):
             self.problem = _verdict(self.provider, reply, said, self.tries)
             if reply.stop is StopReason.REFUSAL:
                 raise self.problem
-            draft = await _in_turn(reply.text, _drafted, rung, reply, self.answer)
+            draft = await _in_turn(reply.text, _drafted, reply, self.answer)
             if draft is not None and (found := await self._mended(rung, shaped, reply, draft)) is not None:
                 return found
             if reply.stop is StopReason.LENGTH:
@@ -186,7 +185,7 @@ class _Ladder(Generic[_T]):
             self.provider,
             shaped,
             self.tries,
-            usable=lambda reply: _in_turn(reply.text, _is_of_use, rung, reply, self.answer),
+            usable=lambda reply: _in_turn(reply.text, _is_of_use, reply, self.answer),
             in_vain=in_vain,
         )
 
@@ -226,17 +225,9 @@ def _shaped(rung: Rung, call: ModelCall, answer: type[BaseModel], provider: Mode
             description=f"Give the answer as {name}.",
         )
         return call.model_copy(update={"form": form})
-    if rung is Rung.JSON:
-        schema = json.dumps(json_schema(answer), ensure_ascii=False, separators=(",", ":"))
-        instruction = f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
-    else:
-        instruction = key_values.instructions(answer)
-    return _with_instruction(call, instruction)
-
-
-def _with_instruction(call: ModelCall, instruction: str) -> ModelCall:
-    """The instruction stands at the end, where weak models still have it in mind."""
-    *before, last = call.messages
+    schema = json.dumps(json_schema(answer), ensure_ascii=False, separators=(",", ":"))
+    instruction = f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
+    *before, last = call.messages  # at the end weak models still have it in mind
     instructed = last.model_copy(update={"content": f"{last.content}\n\n{instruction}", "stable": False})
     return call.model_copy(update={"messages": (*before, instructed)})
 
@@ -264,19 +255,11 @@ def _is_near(text: str, answer: type[BaseModel]) -> bool:
     return all(given[name] for name in needed) if needed else any(given.values())
 
 
-def _drafted(rung: Rung, reply: Reply, answer: type[BaseModel]) -> PartialObject | None:
+def _drafted(reply: Reply, answer: type[BaseModel]) -> PartialObject | None:
     """What of an answer can be kept, if it can be told."""
     if reply.stop is StopReason.REFUSAL:
         return None
-    cut = reply.stop is not StopReason.END
-    draft = read_draft(reply.text, answer, cut=cut)
-    if (
-        draft is None
-        and rung is Rung.LINES
-        and not cut
-        and (value := key_values.collected(reply.text, answer))
-    ):
-        draft = PartialObject(coerced(value, answer))
+    draft = read_draft(reply.text, answer, cut=reply.stop is not StopReason.END)
     # Of one that was cut only what is worth more than asking again.
     return None if draft is not None and draft.cut is not None and not any(draft.value.values()) else draft
 
@@ -285,30 +268,20 @@ async def _has_text(reply: Reply) -> bool:
     return bool(reply.text.strip())
 
 
-def read_reply(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
+def read_reply(reply: Reply, answer: type[_T]) -> _T:
     """The object of an answer; of one that did not come to its end only what cannot have been meant to go on. Raises
     `Unreadable`."""
     if reply.stop is StopReason.REFUSAL:
         raise Unreadable("the model refused.")
-    cut = reply.stop is not StopReason.END
-    if rung is Rung.LINES and not cut:
-        try:
-            return key_values.read(reply.text, answer)
-        except Unreadable as unreadable:
-            problem = unreadable
-        try:
-            return read_json(reply.text, answer)  # some write JSON whatever they are asked for
-        except Unreadable:
-            raise problem from None
-    return read_json(reply.text, answer, cut=cut)
+    return read_json(reply.text, answer, cut=reply.stop is not StopReason.END)
 
 
-def _is_of_use(rung: Rung, reply: Reply, answer: type[BaseModel]) -> bool:
+def _is_of_use(reply: Reply, answer: type[BaseModel]) -> bool:
     """Whether a cut answer is the object all the same, or has something that can be kept."""
     try:
-        read_reply(rung, reply, answer)
+        read_reply(reply, answer)
     except Unreadable:
-        return _drafted(rung, reply, answer) is not None
+        return _drafted(reply, answer) is not None
     return True
 
 

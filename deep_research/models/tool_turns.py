@@ -1,16 +1,20 @@
 """One turn of a model that has tools: by its service's own calls, or below that as an object of thought and calls.
 
 Whoever asks sees one shape, and a conversation may go on with another model: what its service does not read as it
-stands, such as the thoughts of another service's model, is put into words.
+stands, such as the thoughts of another service's model, is put into words. In an object the schema of a call is that
+of its tool; what a model writes need not fit it: whoever takes the arguments says what is wrong with them.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model, model_validator
 
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError
@@ -20,8 +24,7 @@ from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, 
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.object_parser import Unreadable
 from deep_research.models.retry import Persistence, Tries, with_books
-from deep_research.models.tool_calls import MAX_NAME_CHARS, ToolCall
-from deep_research.models.tool_object import ToolObject
+from deep_research.models.tool_calls import MAX_NAME_CHARS, ToolCall, ToolSpec, read_call
 from deep_research.patterns import regex
 
 MAX_CALLS = 64  # of one turn
@@ -140,7 +143,7 @@ class ToolLadder:
         )
         message = tools.message(found.value, 1 + sum(len(m.calls) for m in call.messages))
         message = message.model_copy(update={"calls": _check_calls(message.calls, call)})
-        if message.calls or _is_end(found, tools):
+        if message.calls or _is_end(found.reply, tools):
             return Turn(message, found.reply, found.rung)
         is_cut = found.reply.stop is StopReason.LENGTH
         verdict = Verdict.LENGTH if is_cut else Verdict.MALFORMED
@@ -192,10 +195,10 @@ def _check_calls(calls: Sequence[ToolCall], call: ModelCall) -> tuple[ToolCall, 
     return tuple(made)
 
 
-def _is_end(found: structured.StructuredAnswer[BaseModel], tools: ToolObject) -> bool:
+def _is_end(reply: Reply, tools: ToolObject) -> bool:
     """Whether a turn without calls was meant as the last: of one that was cut, the calls may be what is missing."""
     try:
-        value = structured.read_reply(found.rung, found.reply, tools.form)
+        value = structured.read_reply(reply, tools.form)
     except Unreadable:
         return False
     message = tools.message(value, 1)
@@ -260,3 +263,84 @@ def _outputs(message: Message, before: Message | None) -> Iterator[str]:
     for number, output in enumerate(message.outputs, start=1):
         failed = " failed" if output.failed else ""
         yield f"{number}. {names.get(output.call_id, 'tool')}{failed}:\n{output.text}"
+
+
+_HOW = (
+    "You have tools. Answer with your thought, and with calls: uses of tools that do not need each other's results, each"
+    " with the arguments of its tool. Without a call, your thought is your answer."
+)
+
+
+class _Use(BaseModel):
+    tool: str
+    arguments: dict[str, Any] | str = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, said: Any) -> Any:
+        """Some models write the arguments beside the tool."""
+        if isinstance(said, dict) and "tool" in said and "arguments" not in said:
+            return {"tool": said["tool"], "arguments": {n: v for n, v in said.items() if n != "tool"}}
+        return said
+
+
+class _Turn(BaseModel):
+    thought: str = Field(description="what you make of it, in a sentence or two")
+    calls: list[_Use] = Field(description="what to do now, side by side; none if you are done")
+
+    uses: ClassVar[list[dict[str, Any]]]  # the schemas of a call of each tool
+    definitions: ClassVar[dict[str, Any]]  # what they point to
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        schema = super().model_json_schema(*args, **kwargs)
+        schema["properties"]["calls"]["items"] = {"anyOf": deepcopy(cls.uses)}
+        return schema | {"$defs": deepcopy(cls.definitions)}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolObject:
+    """The type for a set of tools."""
+
+    form: type[_Turn]
+    instructions: str
+
+    @classmethod
+    def of(cls, tools: Sequence[ToolSpec]) -> ToolObject:
+        return _build(json.dumps([tool.model_dump() for tool in tools]))
+
+    def message(self, value: BaseModel, number: int) -> Message:
+        """The turn that an object says. The ids of its calls count from ``number``."""
+        assert isinstance(value, _Turn)
+        calls = []
+        for place, use in enumerate(value.calls, start=number):
+            given = use.arguments
+            if isinstance(given, dict):  # what a model leaves empty it leaves out
+                given = {name: argument for name, argument in given.items() if argument is not None}
+            calls.append(read_call(f"call_{place}", use.tool, given))
+        return Message(role="assistant", content=value.thought, calls=tuple(calls))
+
+    def text(self, message: Message) -> str:
+        """A turn of the model as the object that it is asked for."""
+        calls = [{"tool": call.name, "arguments": call.arguments} for call in message.calls]
+        return json.dumps({"thought": message.content, "calls": calls}, ensure_ascii=False)
+
+
+@lru_cache(maxsize=64)
+def _build(text: str) -> ToolObject:
+    uses: list[dict[str, Any]] = []
+    definitions: dict[str, Any] = {}
+    lines = [_HOW]
+    for tool in json.loads(text):
+        name, parameters = tool["name"], tool["parameters"]
+        properties = parameters.get("properties")
+        lines.append(f"- {name}({', '.join(properties or ())}): {tool['description']}")
+        # What several parts of the tool share stands at the root, under a name that no other tool has.
+        parameters = json.loads(json.dumps(parameters).replace('"#/$defs/', f'"#/$defs/{name}.'))
+        definitions |= {f"{name}.{n}": part for n, part in parameters.pop("$defs", {}).items()}
+        use = {"tool": {"type": "string", "enum": [name]}, "arguments": parameters}
+        uses.append({"type": "object", "properties": use, "required": ["tool", "arguments"]})
+
+    form = create_model("ToolUse", __base__=_Turn)
+    form.uses, form.definitions = uses, definitions
+    return ToolObject(form, "\n".join(lines))

@@ -79,6 +79,9 @@ REWORDED = {
     "etter supported is": "etter borne out is",
 }
 
+# Settings that are gone.
+REMOVED = {"dense_model"}
+
 # Sets, which have no order.
 UNORDERED = {"analyzed", "analyzed_now"}
 
@@ -278,7 +281,7 @@ def _plain(value: Any) -> Any:
         return {
             RENAMED.get(key, key): _plain(sorted(each) if key in UNORDERED else each)
             for key, each in value.items()
-            if key not in VARIABLE
+            if key not in VARIABLE and key not in REMOVED
         }
     if isinstance(value, list):
         return [_plain(each) for each in value]

@@ -132,7 +132,7 @@ def test_each_rung_asks_in_its_own_way(model_of, call):
         abilities = Abilities()
         for before in list(Rung)[: list(Rung).index(rung)]:
             abilities.failed("scripted:model-1", before)
-        provider = ScriptedProvider([TEXT if rung is not Rung.LINES else "brief: a } and { b\nitems: x"])
+        provider = ScriptedProvider([TEXT])
         answer = ask(model_of(provider, abilities=abilities).object(call, Plan))
         assert (answer.value, answer.rung, answer.requests) == (PLAN, rung, 1)
         (seen[rung],) = provider.calls
@@ -140,7 +140,6 @@ def test_each_rung_asks_in_its_own_way(model_of, call):
     assert seen[Rung.TOOL].form.by == "tool"
     assert seen[Rung.JSON].form is None
     assert '"brief"' in seen[Rung.JSON].messages[-1].content
-    assert "brief: <text>" in seen[Rung.LINES].messages[-1].content
 
 
 def test_what_was_wrong_is_told_once_in_a_turn_that_counts(model_of, call):
@@ -165,9 +164,9 @@ def test_a_model_that_gives_no_object_is_left_after_four_requests_and_asked_lowe
         "tool",
         None,
     ]
-    provider._answers = ["brief: a } and { b\nitems: x"]
+    provider._answers = [TEXT]
     answer = ask(model.object(call, Plan))
-    assert (answer.value, answer.rung, answer.requests) == (PLAN, Rung.LINES, 1)
+    assert (answer.value, answer.rung, answer.requests) == (PLAN, Rung.JSON, 1)
 
 
 def test_a_form_that_is_refused_is_not_asked_for_again_once_another_way_was_answered(model_of, call):
@@ -227,18 +226,6 @@ def test_an_object_of_a_cut_answer_counts_only_if_the_answer_is_nothing_else(mod
     draft = f"A first try: {TEXT} Better:"
     error = ask(model_of(ScriptedProvider([reply(draft, stop)])).object(call, Plan))
     assert error.verdict == {CUT: "incomplete", LENGTH: "length"}[stop]
-
-
-def test_lines_of_a_cut_answer_are_no_object(model_of, call, reply):
-    abilities = Abilities()
-    for rung in (Rung.SCHEMA, Rung.TOOL, Rung.JSON):
-        abilities.failed("scripted:model-1", rung)
-    error = ask(
-        model_of(ScriptedProvider([reply("brief: the ships that", CUT)]), abilities=abilities).object(
-            call, Plan
-        )
-    )
-    assert error.verdict == "incomplete"
 
 
 def test_a_cut_answer_followed_by_an_outage_is_an_outage(model_of, call, reply):

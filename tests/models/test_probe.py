@@ -61,7 +61,7 @@ def test_a_model_is_asked_once_and_what_it_cannot_is_known_from_then_on(tmp_path
     ensure(probes, server)
     ensure(probes, server, server)
     assert server.asked == 3
-    assert abilities.rungs(server.identity, server.forms) == [Rung.JSON, Rung.LINES]
+    assert abilities.rungs(server.identity, server.forms) == [Rung.JSON]
     found = probes.known_probe()["test:m@http://127.0.0.1:1"]
     assert found.rungs == {"schema": False, "tool": False, "json": True}
     assert not found.usage
@@ -72,7 +72,7 @@ def test_another_process_remembers(tmp_path):
     later, abilities = Server(knows_json_only), Abilities()
     ensure(Probes(tmp_path, abilities), later)
     assert later.asked == 0
-    assert abilities.rungs(later.identity, later.forms) == [Rung.JSON, Rung.LINES]
+    assert abilities.rungs(later.identity, later.forms) == [Rung.JSON]
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator
 
-from deep_research.models import key_values
 from deep_research.models.object_parser import Unreadable, read_json, without_thoughts
 
 
@@ -101,9 +100,8 @@ def test_thoughts_are_cut_out_whole_or_half():
 @given(st.binary(max_size=400))
 def test_no_bytes_can_break_the_reading(raw):
     text = raw.decode("utf-8", "replace")
-    for read in (read_json, key_values.read):
-        with suppress(Unreadable):
-            assert isinstance(read(text, Plan), Plan)
+    with suppress(Unreadable):
+        assert isinstance(read_json(text, Plan), Plan)
 
 
 PIECES = st.sampled_from(
@@ -131,9 +129,8 @@ PIECES = st.sampled_from(
 @settings(max_examples=400)
 @given(st.lists(PIECES, max_size=80).map("".join))
 def test_no_row_of_brackets_quotes_and_tags_can_break_the_reading(text):
-    for read in (read_json, key_values.read):
-        with suppress(Unreadable):
-            assert isinstance(read(text, Plan), Plan)
+    with suppress(Unreadable):
+        assert isinstance(read_json(text, Plan), Plan)
 
 
 TALK = st.text(alphabet=st.characters(exclude_characters="{}[]<>`", exclude_categories=["Cs"]), max_size=200)
@@ -227,13 +224,9 @@ def test_a_list_is_read_where_one_is_wanted():
     assert read_json('They are: ["a", "b"].', Names).root == ["a", "b"]
 
 
-@pytest.mark.parametrize("read", [read_json, key_values.read])
-def test_half_a_character_is_replaced_and_two_halves_are_joined(read):
-    written = {
-        read_json: r'{"brief": "a\ud800b \ud83d\udd14", "items": [{"query": "\udc00"}], "tags": ["\ud800"]}',
-        key_values.read: "brief: a\ud800b \U0001f514\ntags: \ud800\n[items]\nquery: \udc00",
-    }
-    plan = read(written[read], Plan)
+def test_half_a_character_is_replaced_and_two_halves_are_joined():
+    written = r'{"brief": "a\ud800b \ud83d\udd14", "items": [{"query": "\udc00"}], "tags": ["\ud800"]}'
+    plan = read_json(written, Plan)
     assert plan.brief == "a\ufffdb \U0001f514"
     assert (plan.items[0].query, plan.tags) == ("\ufffd", ("\ufffd",))
     assert plan.model_dump_json()

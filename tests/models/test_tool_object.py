@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.models import Message, ModelCall, ToolSpec
 from deep_research.models.abilities import Abilities, Rung
-from deep_research.models.tool_object import ToolObject
+from deep_research.models.tool_turns import ToolObject
 from deep_research.testing.models import ScriptedProvider
 
 SEARCH = ToolSpec(
@@ -36,49 +36,6 @@ WIDE = ToolSpec(
 )
 
 
-def test_tools_of_any_schema_become_one_flat_type():
-    tools = ToolObject.of((SEARCH, WIDE))
-    value = tools.form.model_validate(
-        {
-            "thought": "Two.",
-            "calls": [
-                {"tool": "search", "query": "3", "tags": [1]},
-                {
-                    "tool": "wide",
-                    "argument_tool": "t",
-                    "argument_model_config": 4,
-                    "argument_class": "a",
-                    "from_day": "1912",
-                    "when": '{"day": 3}',
-                    "tags": [1],
-                    "query": "2.5",
-                },
-            ],
-        }
-    )
-    first, second = tools.message(value, 7).calls
-    assert (first.id, first.arguments) == ("call_7", {"query": "3"})
-    assert second.arguments == {
-        "tool": "t",
-        "model_config": 4,
-        "class": "a",
-        "from-day": "1912",
-        "when": {"day": 3},
-        "tags": [1],
-        "query": "2.5",
-    }
-    assert set(json.loads(tools.text(tools.message(value, 1)))["calls"][1]) == {
-        "tool",
-        "argument_tool",
-        "argument_model_config",
-        "argument_class",
-        "from_day",
-        "when",
-        "tags",
-        "query",
-    }
-
-
 class Fact(BaseModel):
     content: str = Field(description="a statement")
     source: str
@@ -92,35 +49,55 @@ class Done(BaseModel):
 
 
 DONE = ToolSpec(name="done", description="Ends it.", parameters=Done.model_json_schema())
+
+
+def test_the_schema_of_a_call_is_that_of_its_tool():
+    tools = ToolObject.of((SEARCH, WIDE, DONE))
+    schema = tools.form.model_json_schema()
+    uses = {
+        use["properties"]["tool"]["enum"][0]: use for use in schema["properties"]["calls"]["items"]["anyOf"]
+    }
+    assert uses["search"]["properties"]["arguments"] == SEARCH.parameters
+    wide = uses["wide"]["properties"]["arguments"]["properties"]
+    assert wide["when"] == {"$ref": "#/$defs/wide.When"}
+    assert schema["$defs"]["wide.When"] == WIDE.parameters["$defs"]["When"]
+
+
+def test_arguments_are_taken_as_they_are_given():
+    tools = ToolObject.of((SEARCH, WIDE))
+    given = {"tool": "t", "class": "a", "when": {"day": 3}, "tags": None}
+    value = tools.form.model_validate(
+        {
+            "thought": "Two.",
+            "calls": [
+                {"tool": "search", "query": "3"},
+                {"tool": "wide", "arguments": given},
+                {"tool": "wide", "arguments": "[1]"},
+            ],
+        }
+    )
+    first, second, third = tools.message(value, 7).calls
+    assert (first.id, first.arguments) == ("call_7", {"query": "3"})
+    assert second.arguments == {"tool": "t", "class": "a", "when": {"day": 3}}
+    assert "no JSON object" in third.problem
+
+
 FACTS = [
     {"content": "Seven passed.", "source": "S1", "confidence": "high"},
     {"content": "Two sank.", "source": "S2"},
 ]
 ENDED = {
     "thought": "That is all.",
-    "calls": [{"tool": "done", "answer": "Seven.", "missing": ["the eighth"]}],
-    "facts": FACTS,
+    "calls": [{"tool": "done", "arguments": {"answer": "Seven.", "facts": FACTS, "missing": ["the eighth"]}}],
 }
-LINES = """thought: That is all.
-[calls]
-tool: done
-answer: Seven.
-missing: the eighth
-[facts]
-content: Seven passed.
-source: S1
-confidence: high
-[facts]
-content: Two sank.
-source: S2"""
 
 
-@pytest.mark.parametrize("rung", [Rung.SCHEMA, Rung.TOOL, Rung.JSON, Rung.LINES])
+@pytest.mark.parametrize("rung", [Rung.SCHEMA, Rung.TOOL, Rung.JSON])
 def test_a_list_of_objects_can_be_given_in_every_way(model_of, rung):
     abilities = Abilities()
     for before in list(Rung)[: list(Rung).index(rung)]:
         abilities.failed("scripted:model-1", before)
-    provider = ScriptedProvider([LINES if rung is Rung.LINES else ENDED])
+    provider = ScriptedProvider([ENDED])
     call = ModelCall(messages=(Message(content="Which ships?"),), tools=(SEARCH, DONE))
     answer = asyncio.run(model_of(provider, abilities=abilities).turn(call))
     (done,) = answer.value.calls
@@ -128,10 +105,3 @@ def test_a_list_of_objects_can_be_given_in_every_way(model_of, rung):
     assert done.arguments == {"answer": "Seven.", "facts": FACTS, "missing": ["the eighth"]}
     assert Done.model_validate(done.arguments).facts[1].confidence == "low"
     assert json.loads(ToolObject.of((SEARCH, DONE)).text(answer.value)) == ENDED
-
-
-def test_lists_beside_the_calls_are_of_the_first_call_of_their_tool():
-    tools = ToolObject.of((SEARCH, DONE))
-    said = {"thought": "", "calls": [{"tool": "search"}, {"tool": "done"}, {"tool": "done"}], "facts": FACTS}
-    calls = tools.message(tools.form.model_validate(said), 1).calls
-    assert [call.arguments for call in calls] == [{}, {"facts": FACTS}, {}]

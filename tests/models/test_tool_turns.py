@@ -33,7 +33,7 @@ SEARCH = ToolSpec(
 CALLED = ToolCall(id="a1", name="search", arguments={"query": "brigs"})
 USED = TokenUsage(input=50, output=20, reasoning=8)
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "s"}
-OBJECT = {"thought": "Look.", "calls": [{"tool": "search", "query": "brigs"}]}
+OBJECT = {"thought": "Look.", "calls": [{"tool": "search", "arguments": {"query": "brigs"}}]}
 
 
 def asked(*messages, **more):

@@ -30,7 +30,6 @@ _REFUSED = Outcome("refusal", 1)
 _OUTAGE = Outcome("transient", 4)
 _FATAL = Outcome("fatal", 1)
 _TIME_UP = Outcome("transient", 3)  # two whole ones and half of one are all the time that the unit has
-_USELESS = Outcome("malformed", 4)
 
 # Each as (once, for ever).
 _PASSING = (_AGAIN, _OUTAGE)
@@ -65,11 +64,12 @@ def expected(
     """What must come of a fault that strikes once, and for ever. ``forms``: how many ways of asking for an object the
     service has of its own; ``says_refusals``: it tells a refusal from an answer; ``tools``: it has calls of tools, so
     that a turn is an object only where these are refused or give nothing."""
+    useless = Outcome("malformed", min(4, forms + 2))  # asked for in each way, once with what was wrong
     if way == "turn" and tools:
         special = {
             "400": (_AGAIN, Outcome("fatal", min(4, forms + 2))),
             "length": (_AGAIN, Outcome("length", 2)),
-            "empty": (_AGAIN, _USELESS),
+            "empty": (_AGAIN, useless),
         }
         return special.get(kind, _ALIKE[kind])
     if way == "turn":
@@ -84,7 +84,7 @@ def expected(
     if way == "stream" and kind == "sse-hang":
         return _PASSING  # silence is given up before a request's time is over
     if kind in ("refusal", "content-filter") and not says_refusals:
-        return (_AGAIN, _USELESS) if way == "object" else _UNSEEN
+        return (_AGAIN, useless) if way == "object" else _UNSEEN
     if way != "object":
         return _ALIKE[kind]
     if kind == "400":
@@ -93,5 +93,5 @@ def expected(
     if kind == "length":
         return _AGAIN, Outcome("length", 2)
     if kind in ("truncated-json", "prose", "wrong-schema", "empty"):
-        return _AGAIN, _USELESS
+        return _AGAIN, useless
     return _ALIKE[kind]

@@ -28,9 +28,9 @@ from deep_research.sources.documents.folder import (
     printable,
     real_path,
 )
-from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import MAX_TITLES
+from deep_research.sources.documents.lookup import Hit
 from deep_research.sources.documents.section_index import SectionPlace
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor

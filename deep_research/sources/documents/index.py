@@ -13,14 +13,12 @@ from deep_research.retrieval.headings import SectionName
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.folder import CorpusFolder, Skipped
 from deep_research.sources.documents.follower import Follower
-from deep_research.sources.documents.frequencies import Statistics, count
-from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.index_writer import IndexWriter
 from deep_research.sources.documents.links import first_look, with_links
-from deep_research.sources.documents.lookup import look_up
+from deep_research.sources.documents.lookup import Hit, Quota, look_up
 from deep_research.sources.documents.name_index import Register
 from deep_research.sources.documents.section_index import SectionPlace, find_section, hit_of
-from deep_research.sources.documents.terms import query_terms
+from deep_research.sources.documents.terms import Statistics, count, query_terms
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import Document
 from deep_research.state import FirstLook

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from math import sqrt
 
-from deep_research.sources.documents.hits import Hit, Quota
-from deep_research.sources.documents.lookup import titles_of_best
+from deep_research.sources.documents.lookup import Hit, Quota, titles_of_best
 from deep_research.sources.documents.name_index import MAX_BEARERS, IndexSnapshot, Spotted, most_telling
 from deep_research.sources.documents.terms import query_terms
 from deep_research.state import FirstLook, Span

@@ -12,7 +12,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from deep_research.patterns import regex
-from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
+from deep_research.sources.documents.terms import Statistics, count, frequencies, languages_of
 from deep_research.state import Mention
 from deep_research.text.names import MAX_WORDS, key, runs, telling
 from deep_research.text.plain import unjoined

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from deep_research.retrieval.headings import Likeness, Section, SectionName, best_section, sections_of
-from deep_research.sources.documents.hits import Hit
+from deep_research.sources.documents.lookup import Hit
 from deep_research.state import Span
 
 MAX_PASSAGES, MAX_DOCUMENTS = 600, 40  # that are looked at

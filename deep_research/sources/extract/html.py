@@ -17,13 +17,10 @@ from deep_research.provenance.page_requests import request
 from deep_research.sources.extract import asides, html_tables, html_text, metadata, titles
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import ExtractionRequest
-from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.hiding import drop_hidden
-from deep_research.sources.extract.laid_out import tell_laid_out
 from deep_research.sources.extract.main_content import main_content, whole
-from deep_research.sources.extract.plaintext import UnreadableError, decode_page
-from deep_research.sources.extract.superscripts import resolve_tags
-from deep_research.sources.extract.table_signs import tell_ticks
+from deep_research.sources.extract.page_signs import tell_formulas, tell_laid_out, tell_ticks
+from deep_research.sources.extract.plaintext import UnreadableError, decode_page, resolve_tags
 from deep_research.text.plain import clean
 
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images

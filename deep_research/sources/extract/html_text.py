@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
-from deep_research.sources.extract.plaintext import words
-from deep_research.sources.extract.superscripts import resolve_tags
+from deep_research.sources.extract.plaintext import resolve_tags, words
 
 _DROPPED = words(
     "script style nav header footer aside form template svg noscript iframe object embed canvas audio video "

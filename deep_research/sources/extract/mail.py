@@ -15,10 +15,10 @@ from itertools import islice
 from typing import Any, cast
 
 from deep_research.sources.extract import html
-from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.plaintext import UnreadableError, decode
+from deep_research.sources.extract.tables import Blocks
 from deep_research.text.plain import clean
 
 _LETTER = "message/rfc822"

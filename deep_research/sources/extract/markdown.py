@@ -21,10 +21,9 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
-from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.hiding import is_hidden
-from deep_research.sources.extract.plaintext import words
-from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
+from deep_research.sources.extract.plaintext import END, MARKS, resolve_marks, words
+from deep_research.sources.extract.tables import Blocks
 
 _FRONT_MATTER = regex(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = regex(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)

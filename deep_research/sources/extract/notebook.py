@@ -8,10 +8,10 @@ from typing import Any
 
 from deep_research.patterns import regex
 from deep_research.sources.extract import html_text, markdown
-from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.plaintext import UnreadableError, decode
+from deep_research.sources.extract.tables import Blocks
 from deep_research.sources.extract.texts import first_heading
 from deep_research.text.plain import clean
 

@@ -8,14 +8,19 @@ from typing import Any
 
 from lxml.html import fromstring
 
-from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, Pages, finished
 from deep_research.sources.extract.formats import ExtractionRequest
-from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.package import Package, confirmed_day
-from deep_research.sources.extract.plaintext import UnreadableError, whole_number, words
-from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
-from deep_research.sources.extract.tables import in_one, of_sheet, table_lines
+from deep_research.sources.extract.page_signs import tell_formulas
+from deep_research.sources.extract.plaintext import (
+    END,
+    MARKS,
+    UnreadableError,
+    resolve_marks,
+    whole_number,
+    words,
+)
+from deep_research.sources.extract.tables import Blocks, in_one, of_sheet, table_lines
 from deep_research.text.plain import clean
 
 _NAMES = "urn:oasis:names:tc:opendocument:xmlns:"

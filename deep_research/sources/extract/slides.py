@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.document import Document, Pages, finished
-from deep_research.sources.extract.docx_formulas import FORMULAS, formula_text
+from deep_research.sources.extract.docx_parts import FORMULAS, formula_text
 from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.package import Package, confirmed_day
-from deep_research.sources.extract.plaintext import whole_number
-from deep_research.sources.extract.superscripts import END, MARKS, resolve_marks
-from deep_research.sources.extract.tables import in_one
+from deep_research.sources.extract.plaintext import END, MARKS, resolve_marks, whole_number
+from deep_research.sources.extract.tables import Blocks, in_one
 from deep_research.sources.extract.tables import table_lines as table_lines
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

@@ -11,8 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
 from deep_research.addresses import is_loopback
-from deep_research.models.clients import LONGEST_CONNECT, tls
-from deep_research.models.clients_bodies import bounded
+from deep_research.models.clients import LONGEST_CONNECT, bounded, tls
 from deep_research.sources.mcp.mcp_trouble import ConnectionState
 from deep_research.unpacking import CODINGS
 

@@ -23,7 +23,7 @@ from mcp.shared.message import SessionMessage
 
 from deep_research.errors import RemoteError
 from deep_research.logs import get_log
-from deep_research.models.clients_bodies import read_json
+from deep_research.models.clients import read_json
 from deep_research.unpacking import BodyError
 
 MAX_MESSAGE_BYTES = 5_000_000  # of one message of the server

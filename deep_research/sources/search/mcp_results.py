@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from deep_research.models.clients_bodies import read_json
+from deep_research.models.clients import read_json
 from deep_research.sources.search.fields import MAX_TITLE_CHARS, address, day, line, text, whole
 from deep_research.unpacking import BodyError
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import httpx
 from tavily import AsyncTavilyClient, errors
 
-from deep_research.models.clients import PerLoop
-from deep_research.models.clients_bodies import read_json
+from deep_research.models.clients import PerLoop, read_json
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble
 from deep_research.sources.search.fields import address, day, domains, line, only, record, records, whole
 from deep_research.sources.search.keys import TAVILY

@@ -19,8 +19,16 @@ from pydantic import SecretStr
 from deep_research.addresses import is_loopback
 from deep_research.errors import MissingKeyError, SearchError
 from deep_research.models.characters import whole_characters
-from deep_research.models.clients import LONGEST_CONNECT, PerLoop, checked_url, secret_key, tls
-from deep_research.models.clients_bodies import STRANGE, bounded, read_json
+from deep_research.models.clients import (
+    LONGEST_CONNECT,
+    STRANGE,
+    PerLoop,
+    bounded,
+    checked_url,
+    read_json,
+    secret_key,
+    tls,
+)
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
 from deep_research.sources.search.fields import shortened
 from deep_research.sources.search.keys import CONTACT, Needs
