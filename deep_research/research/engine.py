@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from deep_research.state.events import Event, Progress
     from deep_research.state.journal import Clock
     from deep_research.store import Store
-    from deep_research.supervisor.gates import Gates
-    from deep_research.supervisor.hooks import SupervisorHooks
+    from deep_research.supervisor.hooks import Gates, SupervisorHooks
 
 log = get_log("engine")
 

@@ -1,16 +1,22 @@
-"""A finished phase as the supervisor judges it: the gate's verdict, or a hook's instead of it, within bounds; and, once
-it is known where the machine goes, the events that take it there. Pure: the time is given."""
+"""A finished phase as the supervisor judges it: the gate's verdict, or a hook's instead of it, within bounds; whether the
+research goes on; and the events that take the machine there. Pure: the time is given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from deep_research.phases.analysis.phase import validate_analysis
 from deep_research.phases.base import Phase, Retry
+from deep_research.phases.gathering.phase import validate_gathering
+from deep_research.phases.planning.phase import validate_planning
+from deep_research.phases.refinement.phase import validate_refinement
+from deep_research.phases.synthesis.phase import validate_synthesis
 from deep_research.state import (
     AbortReason,
     AgentDecision,
+    AnswerCoverage,
     DeepResearchPhase,
     DeepResearchState,
     Guidance,
@@ -30,14 +36,25 @@ from deep_research.state.events import (
 )
 from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.records import EVIDENCE, GATE
-from deep_research.state.transitions import Node, Situation, Transition
+from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions
-from deep_research.supervisor.gates import GatePolicy, verdict
-from deep_research.supervisor.hooks import Verdict
-from deep_research.supervisor.iteration import cannot_iterate, follow_ups
+from deep_research.supervisor.decisions import cannot_iterate, follow_ups
+from deep_research.supervisor.hooks import GatePolicy, Verdict, verdict
+
+Validator = Callable[[DeepResearchState], ValidationResult]
+
+VALIDATORS: dict[DeepResearchPhase, Validator] = {
+    DeepResearchPhase.PLANNING: validate_planning,
+    DeepResearchPhase.GATHERING: validate_gathering,
+    DeepResearchPhase.ANALYSIS: validate_analysis,
+    DeepResearchPhase.SYNTHESIS: validate_synthesis,
+    DeepResearchPhase.REFINEMENT: validate_refinement,
+}
+
 
 _FLOW = (SupervisorAction.ITERATE, SupervisorAction.COMPLETE)
 _ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+NOT_NOW = "After synthesis and refinement a phase is done again, or the run ended, by the gate's hook."
 NOT_HERE = "To go on or to finish is decided after synthesis and after refinement."
 OTHER_PHASE = "Only the phase that has ended, or the planning, can be done again."
 NO_RETRY = "The retries of this phase are used up."
@@ -189,6 +206,99 @@ def situation(review: Review) -> Situation:
         blocked=aborts,
         stop=AbortReason.CANCELLED if review.asked_by == "hook" and aborts else None,
     )
+
+
+def action_of(review: Review, way: Transition) -> SupervisorAction:
+    """The action that a transition is."""
+    if way.target is Node.ABORTED:
+        return SupervisorAction.ABORT
+    if way.target is Node.COMPLETED:
+        return SupervisorAction.COMPLETE
+    if review.action is SupervisorAction.RETRY:
+        return SupervisorAction.RETRY
+    goes_on = (
+        (Node.SYNTHESIS, Node.REFINEMENT),
+        (Node.REFINEMENT, Node.GATHERING),
+        (Node.ANALYSIS, Node.GATHERING),
+    )
+    return SupervisorAction.ITERATE if (way.source, way.target) in goes_on else SupervisorAction.PROCEED
+
+
+def going_on(
+    review: Review,
+    state: DeepResearchState,
+    decision: AgentDecision,
+    hook: Verdict | str | None,
+    *,
+    is_spent: bool,
+    may_revise: bool,
+    may_critique: bool,
+    at: datetime,
+) -> tuple[Situation, list[Event]]:
+    """After SYNTHESIS and REFINEMENT: go on or finish, by the supervisor's ``decision``, what the ``hook`` answered, and
+    what the supervisor's model wants. ``is_spent``: time or money is used up."""
+    should = bool((decision.outputs or {}).get("should_iterate")) and not is_spent
+    rationale = decision.rationale
+    if should and (bound := cannot_iterate(state, review.phase, advised=True)):
+        should, rationale = False, f"{rationale} {bound}"
+    if isinstance(hook, Verdict):
+        refused = NOT_NOW if hook.action in _HELD else ""
+        review.requests.insert(0, RequestedAction(hook.action, "hook", hook.rationale, refused=refused))
+    advice = hook.guidance if isinstance(hook, Verdict) else hook  # else the answer to a pause of the hook
+    if advice:
+        review.guidance.append((advice, "hook"))
+    request = review.open_request()
+    ended = request is not None and request.action is SupervisorAction.COMPLETE
+    if request is not None and ended:
+        should, rationale = (
+            False,
+            request.rationale or f"{request.who} decided that the research is complete.",
+        )
+    elif request is not None and not cannot_iterate(state, review.phase, advised=review.is_advised(state)):
+        should, rationale = True, request.rationale or f"{request.who} decided to go on."
+    is_refined = review.phase is DeepResearchPhase.REFINEMENT
+    critique = may_revise and may_critique and not ended
+    if critique and not should:
+        rationale = f"{rationale} The report is looked at before it is handed over."
+    situation = Situation(
+        should_iterate=should,
+        follow_ups=len(follow_ups(state)) if is_refined else 0,
+        iterations_left=state.max_iterations - state.iteration,
+        improve_report=is_refined
+        and may_revise
+        and not ended
+        and bool(state.report_improvements or state.remarks),
+        critique=critique,
+    )
+    way = next_transition(Node(review.phase.value), situation)
+    made = decisions.iteration(
+        state,
+        should_iterate=should,
+        rationale=rationale,
+        next_phase="COMPLETED" if way.target is Node.COMPLETED else way.target.value,
+        at=at,
+    )
+    return situation, [DecisionMade(action=action_of(review, way), decision=made)]
+
+
+def searching_on(
+    review: Review, situation: Situation, state: DeepResearchState, at: datetime
+) -> tuple[Situation, list[Event]]:
+    """After an ANALYSIS that found no answer: whether what was found leads to further searches."""
+    fresh = len(follow_ups(state))
+    left = state.max_iterations - state.iteration
+    no_answer = not state.findings or state.answer_coverage is AnswerCoverage.NO
+    if not (no_answer and review.asked_by == GATE and fresh and left > 0):
+        return situation, []
+    made = decisions.iteration(
+        state,
+        should_iterate=True,
+        rationale=f"Nothing answers yet; {fresh} follow-up queries lead on from what was found.",
+        next_phase=DeepResearchPhase.GATHERING.value,
+        at=at,
+    )
+    situation = replace(situation, should_iterate=True, follow_ups=fresh, iterations_left=left)
+    return situation, [DecisionMade(action=SupervisorAction.ITERATE, decision=made)]
 
 
 def onward(
