@@ -120,9 +120,9 @@ _HOMES = {
         "TaskSettings",
         "ValidationResult",
     ),
-    "deep_research.supervisor.hooks!": ("GatePolicy",),
     "deep_research.supervisor.hooks": (
         "Allow",
+        "GatePolicy",
         "Park",
         "Refuse",
         "SupervisorHooks",
