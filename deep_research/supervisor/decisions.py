@@ -66,35 +66,32 @@ def dispatch(state: DeepResearchState, phase: DeepResearchPhase, at: datetime) -
 
 
 def _inputs(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
-    match phase:
-        case DeepResearchPhase.PLANNING:
-            return {
-                "system_prompt": state.options.system_prompt,
-                "max_sub_queries": state.max_sub_queries,
-            }
-        case DeepResearchPhase.GATHERING:
-            return {
-                "sub_queries": [s.query for s in state.pending_sub_queries()],
-                "source_types": list(state.options.source_types),
-                "max_sources_per_query": state.options.max_sources_per_query,
-            }
-        case DeepResearchPhase.ANALYSIS:
-            return {
-                "source_count": len(state.sources),
-                "high_quality_sources": state.high_quality_sources(),
-            }
-        case DeepResearchPhase.SYNTHESIS:
-            return {
-                "finding_count": len(state.findings),
-                "gap_count": len(state.unresolved_gaps()),
-                "has_research_brief": bool(state.research_brief),
-            }
-        case DeepResearchPhase.REFINEMENT:
-            return {
-                "gaps": [g.description for g in state.unresolved_gaps()],
-                "remaining_iterations": state.max_iterations - state.iteration,
-                "has_report_draft": bool(state.report),
-            }
+    by_phase: dict[DeepResearchPhase, dict[str, Any]] = {
+        DeepResearchPhase.PLANNING: {
+            "system_prompt": state.options.system_prompt,
+            "max_sub_queries": state.max_sub_queries,
+        },
+        DeepResearchPhase.GATHERING: {
+            "sub_queries": [s.query for s in state.pending_sub_queries()],
+            "source_types": list(state.options.source_types),
+            "max_sources_per_query": state.options.max_sources_per_query,
+        },
+        DeepResearchPhase.ANALYSIS: {
+            "source_count": len(state.sources),
+            "high_quality_sources": state.high_quality_sources(),
+        },
+        DeepResearchPhase.SYNTHESIS: {
+            "finding_count": len(state.findings),
+            "gap_count": len(state.unresolved_gaps()),
+            "has_research_brief": bool(state.research_brief),
+        },
+        DeepResearchPhase.REFINEMENT: {
+            "gaps": [g.description for g in state.unresolved_gaps()],
+            "remaining_iterations": state.max_iterations - state.iteration,
+            "has_report_draft": bool(state.report),
+        },
+    }
+    return by_phase[phase]
 
 
 def evaluation(
@@ -137,59 +134,54 @@ def with_evaluation(validation: ValidationResult, evaluation: AgentDecision) -> 
 
 
 def _metrics(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
-    match phase:
-        case DeepResearchPhase.PLANNING:
-            return {
-                "sub_query_count": len(state.current_sub_queries()),
-                "has_research_brief": bool(state.research_brief),
-            }
-        case DeepResearchPhase.GATHERING:
-            return {"source_count": len(state.sources)}
-        case DeepResearchPhase.ANALYSIS:
-            return {
-                "finding_count": len(state.findings),
-                "high_confidence_count": sum(f.confidence in _STRONG for f in state.findings),
-            }
-        case DeepResearchPhase.SYNTHESIS:
-            return {"has_report": bool(state.report), "report_length": len(state.report or "")}
-        case DeepResearchPhase.REFINEMENT:
-            recommended = state.recommendation
-            return {
-                "unaddressed_gaps": len(state.unresolved_gaps()),
-                "should_iterate": bool(recommended and recommended.should_iterate),
-            }
+    by_phase: dict[DeepResearchPhase, dict[str, Any]] = {
+        DeepResearchPhase.PLANNING: {
+            "sub_query_count": len(state.current_sub_queries()),
+            "has_research_brief": bool(state.research_brief),
+        },
+        DeepResearchPhase.GATHERING: {"source_count": len(state.sources)},
+        DeepResearchPhase.ANALYSIS: {
+            "finding_count": len(state.findings),
+            "high_confidence_count": sum(f.confidence in _STRONG for f in state.findings),
+        },
+        DeepResearchPhase.SYNTHESIS: {
+            "has_report": bool(state.report),
+            "report_length": len(state.report or ""),
+        },
+        DeepResearchPhase.REFINEMENT: {
+            "unaddressed_gaps": len(state.unresolved_gaps()),
+            "should_iterate": bool(state.recommendation and state.recommendation.should_iterate),
+        },
+    }
+    return by_phase[phase]
 
 
 def reflection_prompt(state: DeepResearchState, phase: DeepResearchPhase) -> str:
     """The phase's result in figures and the questions to weigh. Pure."""
     unresolved, total = len(state.unresolved_gaps()), len(state.gaps)
-    match phase:
-        case DeepResearchPhase.PLANNING:
-            brief = "with" if state.research_brief else "without"
-            return (
-                f"The plan has {len(state.current_sub_queries())} sub-queries, {brief} a research brief."
-                " Do they cover the whole question? Which side of it is not asked about?"
-            )
-        case DeepResearchPhase.GATHERING:
-            return (
-                f"{len(state.sources)} sources were gathered, {state.high_quality_sources()} of high quality."
-                " Are they different enough from one another? Is their quality good enough?"
-            )
-        case DeepResearchPhase.ANALYSIS:
-            return (
-                f"{len(state.findings)} findings were drawn and {unresolved} gaps are open."
-                " Do the sources carry the findings? Which gap matters most?"
-            )
-        case DeepResearchPhase.SYNTHESIS:
-            return (
-                f"The report has {len(state.report or '')} characters, in iteration {state.iteration} of"
-                f" {state.max_iterations}. Does it answer the question? Is another round worth it?"
-            )
-        case DeepResearchPhase.REFINEMENT:
-            return (
-                f"{total - unresolved} of {total} gaps are addressed."
-                " Should the research go on, or is it ready to be finished?"
-            )
+    brief = "with" if state.research_brief else "without"
+    return {
+        DeepResearchPhase.PLANNING: (
+            f"The plan has {len(state.current_sub_queries())} sub-queries, {brief} a research brief."
+            " Do they cover the whole question? Which side of it is not asked about?"
+        ),
+        DeepResearchPhase.GATHERING: (
+            f"{len(state.sources)} sources were gathered, {state.high_quality_sources()} of high quality."
+            " Are they different enough from one another? Is their quality good enough?"
+        ),
+        DeepResearchPhase.ANALYSIS: (
+            f"{len(state.findings)} findings were drawn and {unresolved} gaps are open."
+            " Do the sources carry the findings? Which gap matters most?"
+        ),
+        DeepResearchPhase.SYNTHESIS: (
+            f"The report has {len(state.report or '')} characters, in iteration {state.iteration} of"
+            f" {state.max_iterations}. Does it answer the question? Is another round worth it?"
+        ),
+        DeepResearchPhase.REFINEMENT: (
+            f"{total - unresolved} of {total} gaps are addressed."
+            " Should the research go on, or is it ready to be finished?"
+        ),
+    }[phase]
 
 
 def iteration(

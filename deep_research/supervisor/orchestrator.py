@@ -22,7 +22,6 @@ from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
     Halted,
-    RunStateError,
     StopResearch,
     StoreError,
     UsageError,
@@ -36,34 +35,23 @@ from deep_research.state import (
     AgentDecision,
     DeepResearchPhase,
     DeepResearchState,
-    Depth,
     Notice,
-    ParkedKind,
-    Parking,
     RunOptions,
     RunStatus,
     SupervisorAction,
-    WhenDue,
 )
 from deep_research.state.events import (
-    DecisionMade,
-    DepthChanged,
     Event,
-    MemoryWritten,
     NoticeAdded,
     PhaseEnded,
     PhaseStarted,
-    RunAborted,
     RunParked,
 )
 from deep_research.state.journal import Clock, Journal, utc_now
-from deep_research.state.records import EVIDENCE, GATE
 from deep_research.state.transitions import Node, Situation, next_transition
 from deep_research.supervisor import decisions, termination
 from deep_research.supervisor.decisions import (
     decide,
-    falls_short,
-    is_settled,
     reflection_prompt,
     with_options,
 )
@@ -78,13 +66,13 @@ from deep_research.supervisor.hooks import (
     policies,
 )
 from deep_research.supervisor.opening import Opening, Stopwatch, ask_about_question, journal_of
-from deep_research.supervisor.phase_work import Agents, PhaseWork, extractive_phases, phases_of
+from deep_research.supervisor.phase_work import VALIDATORS, Agents, PhaseWork, extractive_phases, phases_of
 from deep_research.supervisor.plan_approval import PlanEstimate, ask_for_approval
 from deep_research.supervisor.reflection import Thinking
 from deep_research.supervisor.review import (
-    VALIDATORS,
     Review,
     action_of,
+    deepen,
     going_on,
     guidance_event,
     judge,
@@ -356,21 +344,21 @@ class SupervisorOrchestrator:
             await self.abort(journal, AbortReason.CANCELLED, request.reason)
         except StoreError:
             raise
-        except ConfigurationError as error:
-            await self._fail(journal, AbortReason.CONFIG, error, str(error))
-        except DeepResearchError as error:
-            await self._fail(journal, AbortReason.ERROR, error, str(error))
         except Exception as error:
-            log.error("run_failed", error=type(error).__name__)
-            message = f"Unexpected {describe_error(error)}"
-            await self._fail(journal, AbortReason.ERROR, error, message)
+            reason = AbortReason.CONFIG if isinstance(error, ConfigurationError) else AbortReason.ERROR
+            message = str(error)
+            if not isinstance(error, DeepResearchError):
+                log.error("run_failed", error=type(error).__name__)
+                message = f"Unexpected {describe_error(error)}"
+            await self.abort(journal, reason, message)
+            self._raised = await self._hook.observe_error(error)
 
     async def opening(self, state: DeepResearchState) -> list[Event]:
         """What a run begins with, where nobody has to be asked first: how it is let in, where its user is known, and its
         first step. Empty where the ``admit`` hook decides, and where the question is read after others."""
-        return (
-            [] if self._opening.asks(state) else [*await self._opening.at_once(state), self.first_step(state)]
-        )
+        if self._opening.asks(state):
+            return []
+        return [*await self._opening.at_once(state), self.first_step(state)]
 
     async def _begin(self, journal: Journal) -> None:
         """Let a run in, read its question after those before it, and take its first step. Raises `ParkedError`, and
@@ -386,32 +374,13 @@ class SupervisorOrchestrator:
         await self.record_to_state(journal, *context, self.first_step(state))
         self._check_moved(journal.state.seq > state.seq)
 
-    async def _remember(self, state: DeepResearchState) -> list[Event]:
-        """What a run leaves in its user's memory as it completes. It completes without a memory too, and says so."""
-        if self._memory is None or not state.options.remember:
-            return []
-        try:
-            entries = await self._memory.write(state, self._models)
-        except StopResearch:
-            raise
-        except DeepResearchError as error:
-            message = f"Nothing was remembered: {error.problem} {error.hint}".strip()
-            return [NoticeAdded(notice=Notice(name="memory", message=message))]
-        return [MemoryWritten(entries=entries)] if entries else []
-
     async def stand_still(self, journal: Journal) -> None:
         """Parked for whoever goes on; without a word where another process waits for the run."""
         await journal.settle()
         if self._halt is Halt.RELEASE:
             return
-        if self._halt is Halt.SHUTDOWN:
-            parking = Parking(
-                waiting_for="another process, since the one that worked on it was stopped",
-                until=self._clock(),
-                kind=ParkedKind.SHUTDOWN,
-            )
-        else:
-            parking = Parking(waiting_for="a resume: it was paused", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
+        is_shutdown = self._halt is Halt.SHUTDOWN
+        parking = termination.shut_down(self._clock()) if is_shutdown else termination.PAUSED
         await journal.record(RunParked(parking=parking))
 
     async def _walk(self, journal: Journal) -> None:
@@ -435,7 +404,7 @@ class SupervisorOrchestrator:
                     await self.record_to_state(journal, said)
                 await self._work.run(journal, phase, self._models)
                 review = await self._review(journal, phase)
-                self._deepen(journal.state, review)
+                deepen(review, journal.state)
                 place = _place(journal.state)
                 await self._move_on(journal, review)
                 self._check_moved(_place(journal.state) != place)
@@ -483,24 +452,6 @@ class SupervisorOrchestrator:
                 review.guidance.append((thought, "hook"))
         return review
 
-    def _deepen(self, state: DeepResearchState, review: Review) -> None:
-        """A run that found no answer in what its conversation saved is planned anew to search for it; a quick one at the
-        standard depth, where nobody chose its depth."""
-        blocked = review.action is not SupervisorAction.PROCEED
-        ended = review.phase is DeepResearchPhase.ANALYSIS
-        unread = state.recalling and review.phase is DeepResearchPhase.GATHERING and not state.sources
-        if not (ended or unread) or not falls_short(state, is_blocked=blocked):
-            return
-        if state.recalling:
-            reason = "What the conversation saved does not answer the question."
-        else:
-            reason = "One search found no answer."
-            review.depth = DepthChanged(depth=Depth.STANDARD, reason=reason)
-        review.action, review.replan = SupervisorAction.RETRY, True
-        review.asked_by, review.rationale = EVIDENCE, reason
-        # What the gate says is of the evidence that did not do.
-        review.guidance = [(text, origin) for text, origin in review.guidance if origin != GATE]
-
     async def _move_on(self, journal: Journal, review: Review) -> None:
         """Commit the phase's end, the decision and the next start as one."""
         state = journal.state
@@ -531,7 +482,7 @@ class SupervisorOrchestrator:
             await self.abort(journal, reason, message, [*events, *last_advice(state, review)])
             return
         if way.target is Node.COMPLETED:
-            events += await self._remember(journal.state)
+            events += await termination.remembered(self._memory, journal.state, self._models)
         events += onward(journal.state, review, way, self._clock(), self.first_step)
         await self.record_to_state(journal, *events)
 
@@ -553,25 +504,8 @@ class SupervisorOrchestrator:
             await self._hook(journal, "decide_iteration", state, decision),
             is_spent=is_spent,
             may_revise=not self._work.worker(state, DeepResearchPhase.SYNTHESIS).spec.deterministic,
-            may_critique=self._looks_at(state, review.phase),
+            may_critique=self._revise_with_critic and not is_spent and self._work.may_critique(state),
             at=self._clock(),
-        )
-
-    def _looks_at(self, state: DeepResearchState, phase: DeepResearchPhase) -> bool:
-        """Whether a model looks at the report that the writer's model has just written: at the first, and once in an
-        iteration at later ones of which something is open."""
-        critic = self._phases[DeepResearchPhase.REFINEMENT].spec
-        writer = self._work.worker(state, DeepResearchPhase.SYNTHESIS).spec
-        return bool(
-            self._revise_with_critic
-            and phase is DeepResearchPhase.SYNTHESIS
-            and state.refined < state.iteration
-            and not is_settled(state)
-            and critic.uses_model
-            and writer.uses_model
-            and state.report_metadata is not None
-            and state.report_metadata.writer == writer.name
-            and not self._out_of_time(state)
         )
 
     def _out_of_time(self, state: DeepResearchState) -> bool:
@@ -580,25 +514,8 @@ class SupervisorOrchestrator:
 
     # Ending
 
-    async def _fail(self, journal: Journal, reason: AbortReason, error: Exception, message: str) -> None:
-        await self.abort(journal, reason, message)
-        self._raised = await self._hook.observe_error(error)
-
     async def abort(
         self, journal: Journal, reason: AbortReason, message: str, lead: Sequence[Event] = ()
     ) -> None:
         """Record the abort with what it leaves behind, after the events of ``lead``."""
-        await journal.settle()  # a call in flight when the run was stopped may just have been recorded
-        state = journal.state
-        if state.status.is_final:
-            return
-        events = await asyncio.to_thread(termination.last_words, state, reason)
-        decision = decisions.action(
-            state, name="abort", rationale=message, outputs={"reason": reason.value}, at=self._clock()
-        )
-        decided = DecisionMade(action=SupervisorAction.ABORT, decision=decision)
-        aborted = RunAborted(reason=reason, message=message, phase=state.phase, iteration=state.iteration)
-        try:
-            await journal.record(*lead, *events, decided, aborted)
-        except RunStateError:
-            return  # its last word was being stored when it was stopped: it stands
+        await termination.abort(journal, reason, message, self._clock(), lead)

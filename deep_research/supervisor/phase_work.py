@@ -11,11 +11,16 @@ from deep_research.budget.metered import RunModels
 from deep_research.budget.spend_ledger import limit_of, share_of
 from deep_research.errors import ConfigurationError, NoSearchProviderError, UnknownNameError, WorkError
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
+from deep_research.phases.analysis.phase import validate_analysis
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
+from deep_research.phases.gathering.phase import validate_gathering
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
+from deep_research.phases.planning.phase import validate_planning
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
+from deep_research.phases.refinement.phase import validate_refinement
 from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
+from deep_research.phases.synthesis.phase import validate_synthesis
 from deep_research.setting_fields import with_values
 from deep_research.state import (
     PHASE_TO_AGENT,
@@ -27,16 +32,33 @@ from deep_research.state import (
     TaskFinding,
     TaskReview,
     TaskState,
+    ValidationResult,
 )
 from deep_research.state.events import AgentFellBack, Event, LimitReached, NoticeAdded, Progress, RunParked
 from deep_research.state.journal import Clock, Content, Journal
 from deep_research.state.tasks import BY_HOOK
-from deep_research.supervisor.decisions import EXTRACTIVE, OPTIONS, by_path, latest_dispatch, worth_refining
+from deep_research.supervisor.decisions import (
+    EXTRACTIVE,
+    OPTIONS,
+    by_path,
+    is_settled,
+    latest_dispatch,
+    worth_refining,
+)
 from deep_research.supervisor.hooks import HookCalls, ParkedError, TaskVerdict
 from deep_research.supervisor.plan_approval import PlanEstimate
 from deep_research.supervisor.reflection import LeadAgent
 from deep_research.supervisor.termination import FailureAction, asking, failure_action, parking_for
 
+Validator = Callable[[DeepResearchState], ValidationResult]
+
+VALIDATORS: dict[DeepResearchPhase, Validator] = {
+    DeepResearchPhase.PLANNING: validate_planning,
+    DeepResearchPhase.GATHERING: validate_gathering,
+    DeepResearchPhase.ANALYSIS: validate_analysis,
+    DeepResearchPhase.SYNTHESIS: validate_synthesis,
+    DeepResearchPhase.REFINEMENT: validate_refinement,
+}
 Agents = Mapping[AgentRole, Any] | Mapping[AgentRole | str, Any] | Mapping[str, Any]
 Phases = dict[DeepResearchPhase, Phase]
 
@@ -114,6 +136,21 @@ class PhaseWork:
         decision = latest_dispatch(state, phase)
         is_extractive = decision is not None and decision.agent == EXTRACTIVE
         return self._fallbacks[phase] if is_extractive and phase in self._fallbacks else self._phases[phase]
+
+    def may_critique(self, state: DeepResearchState) -> bool:
+        """Whether a model looks at the report that the writer's model has just written: at the first, and once in an
+        iteration at later ones of which something is open."""
+        critic = self._phases[DeepResearchPhase.REFINEMENT].spec
+        writer = self.worker(state, DeepResearchPhase.SYNTHESIS).spec
+        return bool(
+            state.phase is DeepResearchPhase.SYNTHESIS
+            and state.refined < state.iteration
+            and not is_settled(state)
+            and critic.uses_model
+            and writer.uses_model
+            and state.report_metadata is not None
+            and state.report_metadata.writer == writer.name
+        )
 
     async def run(self, journal: Journal, phase: DeepResearchPhase, models: RunModels | None) -> None:
         """Raises `ParkedError` where the run waits: for a service, or for more at a cap."""

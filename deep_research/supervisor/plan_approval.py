@@ -42,29 +42,9 @@ from deep_research.state.records import ANSWERED
 from deep_research.supervisor import decisions
 
 APPROVE = "approve"
-AGREED = (
-    APPROVE,
-    "approved",
-    "agree",
-    "agreed",
-    "yes",
-    "ok",
-    "okay",
-    "go ahead",
-    "looks good",
-)  # in its place
-REFUSED = (
-    "no",
-    "cancel",
-    "cancelled",
-    "stop",
-    "abort",
-    "reject",
-    "rejected",
-    "refuse",
-    "disagree",
-    "never mind",
-)
+AGREED = (APPROVE, "approved", "agree", "agreed", "yes", "ok", "okay", "go ahead", "looks good")
+REFUSED = ("no", "cancel", "cancelled", "stop", "abort", "reject", "rejected")
+REFUSED += ("refuse", "disagree", "never mind")
 CAPS = ("max_searches", "max_fetches", "max_model_calls", "max_tokens", "max_usd", "max_seconds")
 SITES = ("source_types", "domains", "not_domains")
 DAYS = ("since", "until")

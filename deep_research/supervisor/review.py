@@ -7,18 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from deep_research.phases.analysis.phase import validate_analysis
 from deep_research.phases.base import Phase, Retry
-from deep_research.phases.gathering.phase import validate_gathering
-from deep_research.phases.planning.phase import validate_planning
-from deep_research.phases.refinement.phase import validate_refinement
-from deep_research.phases.synthesis.phase import validate_synthesis
 from deep_research.state import (
     AbortReason,
     AgentDecision,
     AnswerCoverage,
     DeepResearchPhase,
     DeepResearchState,
+    Depth,
     Guidance,
     SupervisorAction,
     ValidationResult,
@@ -38,19 +34,8 @@ from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.records import EVIDENCE, GATE
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions
-from deep_research.supervisor.decisions import cannot_iterate, follow_ups
+from deep_research.supervisor.decisions import cannot_iterate, falls_short, follow_ups
 from deep_research.supervisor.hooks import GatePolicy, Verdict, verdict
-
-Validator = Callable[[DeepResearchState], ValidationResult]
-
-VALIDATORS: dict[DeepResearchPhase, Validator] = {
-    DeepResearchPhase.PLANNING: validate_planning,
-    DeepResearchPhase.GATHERING: validate_gathering,
-    DeepResearchPhase.ANALYSIS: validate_analysis,
-    DeepResearchPhase.SYNTHESIS: validate_synthesis,
-    DeepResearchPhase.REFINEMENT: validate_refinement,
-}
-
 
 _FLOW = (SupervisorAction.ITERATE, SupervisorAction.COMPLETE)
 _ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
@@ -206,6 +191,24 @@ def situation(review: Review) -> Situation:
         blocked=aborts,
         stop=AbortReason.CANCELLED if review.asked_by == "hook" and aborts else None,
     )
+
+
+def deepen(review: Review, state: DeepResearchState) -> None:
+    """A run that found no answer in what its conversation saved is planned anew to search for it; a quick one at the
+    standard depth, where nobody chose its depth."""
+    ended = review.phase is DeepResearchPhase.ANALYSIS
+    unread = state.recalling and review.phase is DeepResearchPhase.GATHERING and not state.sources
+    is_blocked = review.action is not SupervisorAction.PROCEED
+    if not (ended or unread) or not falls_short(state, is_blocked=is_blocked):
+        return
+    reason = "What the conversation saved does not answer the question."
+    if not state.recalling:
+        reason = "One search found no answer."
+        review.depth = DepthChanged(depth=Depth.STANDARD, reason=reason)
+    review.action, review.replan = SupervisorAction.RETRY, True
+    review.asked_by, review.rationale = EVIDENCE, reason
+    # What the gate says is of the evidence that did not do.
+    review.guidance = [(text, origin) for text, origin in review.guidance if origin != GATE]
 
 
 def action_of(review: Review, way: Transition) -> SupervisorAction:
