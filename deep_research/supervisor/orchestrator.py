@@ -400,8 +400,8 @@ class SupervisorOrchestrator:
                     continue
                 advice = await self._hook(journal, "before_phase", journal.state, phase)
                 if advice and advice not in journal.state.guidance_for(phase):
-                    said = guidance_event(phase, state.iteration, advice, "hook")
-                    await self.record_to_state(journal, said)
+                    event = guidance_event(phase, state.iteration, advice, "hook")
+                    await self.record_to_state(journal, event)
                 await self._work.run(journal, phase, self._models)
                 review = await self._review(journal, phase)
                 deepen(review, journal.state)
@@ -490,12 +490,14 @@ class SupervisorOrchestrator:
         self, journal: Journal, review: Review, situation: Situation
     ) -> tuple[Situation, list[Event]]:
         """Whether the research goes on, after the phases where that is a question."""
-        state, is_spent = journal.state, self._out_of_time(journal.state)
-        if review.phase is DeepResearchPhase.ANALYSIS and situation.blocked and not is_spent:
-            return searching_on(review, situation, state, self._clock())
-        ends = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
-        if review.phase not in ends or situation.blocked:
+        state, phase = journal.state, review.phase
+        searches_on = phase is DeepResearchPhase.ANALYSIS and situation.blocked
+        ends = phase in (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT) and not situation.blocked
+        if not (searches_on or ends):
             return situation, []
+        is_spent = self._out_of_time(state)
+        if searches_on:
+            return (situation, []) if is_spent else searching_on(review, situation, state, self._clock())
         decision = self._decision("decide_iteration", self.decide_iteration(state))
         return going_on(
             review,

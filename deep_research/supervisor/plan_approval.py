@@ -43,8 +43,8 @@ from deep_research.supervisor import decisions
 
 APPROVE = "approve"
 AGREED = (APPROVE, "approved", "agree", "agreed", "yes", "ok", "okay", "go ahead", "looks good")
-REFUSED = ("no", "cancel", "cancelled", "stop", "abort", "reject", "rejected")
-REFUSED += ("refuse", "disagree", "never mind")
+_NO = ("no", "cancel", "cancelled", "stop", "abort")
+REFUSED = (*_NO, "reject", "rejected", "refuse", "disagree", "never mind")
 CAPS = ("max_searches", "max_fetches", "max_model_calls", "max_tokens", "max_usd", "max_seconds")
 SITES = ("source_types", "domains", "not_domains")
 DAYS = ("since", "until")

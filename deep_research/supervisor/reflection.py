@@ -1,4 +1,4 @@
-"""What the supervisor's model thinks: of a finished phase, and as the lead, who sees what all tasks of a wave came to and
+"""Thoughts of the supervisor's model: on a finished phase, and as the lead, who sees what all tasks of a wave came to and
 sends out further ones."""
 
 from __future__ import annotations

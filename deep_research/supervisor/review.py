@@ -274,14 +274,14 @@ def going_on(
         critique=critique,
     )
     way = next_transition(Node(review.phase.value), situation)
-    made = decisions.iteration(
+    decided = decisions.iteration(
         state,
         should_iterate=should,
         rationale=rationale,
         next_phase="COMPLETED" if way.target is Node.COMPLETED else way.target.value,
         at=at,
     )
-    return situation, [DecisionMade(action=action_of(review, way), decision=made)]
+    return situation, [DecisionMade(action=action_of(review, way), decision=decided)]
 
 
 def searching_on(
@@ -293,7 +293,7 @@ def searching_on(
     no_answer = not state.findings or state.answer_coverage is AnswerCoverage.NO
     if not (no_answer and review.asked_by == GATE and fresh and left > 0):
         return situation, []
-    made = decisions.iteration(
+    decided = decisions.iteration(
         state,
         should_iterate=True,
         rationale=f"Nothing answers yet; {fresh} follow-up queries lead on from what was found.",
@@ -301,7 +301,7 @@ def searching_on(
         at=at,
     )
     situation = replace(situation, should_iterate=True, follow_ups=fresh, iterations_left=left)
-    return situation, [DecisionMade(action=SupervisorAction.ITERATE, decision=made)]
+    return situation, [DecisionMade(action=SupervisorAction.ITERATE, decision=decided)]
 
 
 def onward(

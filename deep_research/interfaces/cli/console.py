@@ -22,7 +22,6 @@ from deep_research.files import beside, whole
 from deep_research.interfaces.cli.options import PROGRAM
 from deep_research.presentation import phrases
 
-LINES = 24  # of a terminal that nobody knows
 _PIECE_BYTES = 65_536
 MAX_STDIN_BYTES = 1_000_000  # of a question; more than any that is accepted
 MAX_LINE_BYTES = 1_000_000
@@ -185,7 +184,10 @@ def terminal_size(stream: TextIO) -> os.terminal_size:
     except (OSError, ValueError, AttributeError):
         real = os.terminal_size((0, 0))
     return os.terminal_size(
-        (_number("COLUMNS") or real.columns or phrases.COLUMNS, _number("LINES") or real.lines or LINES)
+        (
+            _number("COLUMNS") or real.columns or phrases.COLUMNS,
+            _number("LINES") or real.lines or phrases.LINES,
+        )
     )
 
 

@@ -26,7 +26,7 @@ from deep_research.state.events import Event, encode
 from deep_research.state.identity import RUN_ID
 
 _INDENT = "    "
-_NAME_COLUMNS = 10
+_MIN_NAME_COLUMNS = 10
 # What a verb without a result did, as JSON has it.
 _DONE = {"steer": "steered", "pause": "paused", "delete": "deleted"}
 
@@ -152,7 +152,7 @@ def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
 
 def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
     """One run, a fact a line."""
-    columns = session.console.columns - _NAME_COLUMNS
+    columns = session.console.columns - _MIN_NAME_COLUMNS
     rows: list[tuple[str, Iterable[str]]] = [
         ("run", (run.research_id,)),
         ("question", (phrases.clip(phrases.line(run.query), columns),)),
@@ -167,7 +167,7 @@ def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
         rows += [("answers", run_text.answer_lines(run)), ("notices", run_text.notice_lines(run))]
     for name, lines in rows:
         folded = (part for line in lines for part in phrases.fold(line, columns, "  "))
-        yield from phrases.beside(f"{name:<{_NAME_COLUMNS}}", folded)
+        yield from phrases.beside(f"{name:<{_MIN_NAME_COLUMNS}}", folded)
 
 
 def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:
