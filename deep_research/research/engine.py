@@ -22,12 +22,11 @@ from deep_research.errors import (
     UsageError,
 )
 from deep_research.logs import configure, describe_error, get_log, masked
-from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.memories import MemoryVerbs
 from deep_research.research.operations import plain
-from deep_research.research.run_control import CANCEL_WAIT_SECONDS, RunControl, as_shared
-from deep_research.research.waking import WAKE_INTERVAL_SECONDS, Waker
+from deep_research.research.run_control import CANCEL_WAIT_SECONDS, ResearchHandle, RunControl, as_shared
+from deep_research.research.run_worker import WAKE_INTERVAL_SECONDS, Waker
 from deep_research.state.identity import keyed_run_id, new_run_id
 
 # What makes and works on runs is imported where it is first used: a program that only names the class does not pay.
@@ -265,7 +264,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         Example:
             run_id = engine.submit("Who built Bell Rock?", idempotency_key="order-1874")
         """
-        from deep_research.research.submissions import checked_key, queue_place
+        from deep_research.research.steering import checked_key, queue_place
 
         user = await self._user_of(options)
         question, run_options, _, parts = self._check_request(query, options, user)
@@ -296,7 +295,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         self, query: str, idempotency_key: str, **options: Unpack[RunArguments]
     ) -> str | None:
         """Return the id of the run that was submitted with an idempotency key, or None. Raises the errors of `submit`."""
-        from deep_research.research.submissions import checked_key
+        from deep_research.research.steering import checked_key
 
         question, run_options, _, _ = self._check_request(query, options, await self._user_of(options))
         run_id = keyed_run_id(run_options.user_id, checked_key(idempotency_key))
@@ -317,7 +316,7 @@ class DeepResearch(RunControl, MemoryVerbs):
         self, run_id: str, question: str, values: Mapping[str, Any], run_options: RunOptions
     ) -> None:
         """Raises `RunNotFoundError`, and `RepeatedKeyError` where the run was submitted with something else."""
-        from deep_research.research.submissions import check_repeated
+        from deep_research.research.steering import check_repeated
 
         await self._row(run_id)
         log = await asyncio.to_thread(self._read, run_id, 0, 1)

@@ -23,13 +23,14 @@ from deep_research.research.steering import (
     answer_in,
     caps_of,
     checked_answer,
+    consume_stops,
     is_enough,
     judged,
+    request_release,
     steered,
     unapplied,
     under,
 )
-from deep_research.research.take_over import consume_stops, request_release
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,

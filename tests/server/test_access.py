@@ -10,8 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from deep_research import DeepResearch
-from deep_research.research.operations import OPERATIONS
-from deep_research.research.route_table import ROUTES, UNROUTED
+from deep_research.research.operations import OPERATIONS, ROUTES, UNROUTED
 from deep_research.server.app import create_app
 from deep_research.server.problems import OPENAI_PATHS
 
