@@ -7,9 +7,9 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
@@ -178,26 +178,20 @@ class Runner:
         """A new run, from its first event to its end, which draws on the ``shared`` budgets too. ``created`` is set once
         it is in the store; ``parts`` are not those of the engine where the run has a model of its own. ``user`` is for
         whom it works."""
-        parts = parts or self._parts
-        lane = Lane(run_id, Owner.here(self._token), fence=1)
-        new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
-        elapsed = Stopwatch(time.monotonic)
-        journal = self._journal(lane, Fold(), elapsed, new)
-        setup = _for_user(parts.set_up_now, user)
-        first = RunCreated(research_id=run_id, query=query, options=options, setup=setup)
+        parts, created = parts or self._parts, created or asyncio.Event()
+        journal, elapsed, first = self._new_run(run_id, query, options, parts, user)
         active = self._activate(journal, elapsed, parts, options, shared)
         slots = self._loop().slots
         waits = slots.locked()
         opening: list[Event] = [first]
-        if (
-            type(active.orchestrator) is SupervisorOrchestrator
-        ):  # one commit less; a subclass has a say in its start
-            state = DeepResearchState(research_id=run_id, query=query, options=options, setup=setup)
+        # One commit less; a subclass has a say in its start.
+        if type(active.orchestrator) is SupervisorOrchestrator:
+            state = DeepResearchState(research_id=run_id, query=query, options=options, setup=first.setup)
             opening += await active.orchestrator.opening(state)
         try:
             if waits:
                 await journal.record(opening.pop(0))
-                _set(created)
+                created.set()
                 if not await self._admitted(active, slots):
                     return ResearchResult.of(journal.state)
             else:
@@ -205,7 +199,7 @@ class Runner:
             try:
                 if opening:
                     await journal.record(*opening)
-                    _set(created)
+                    created.set()
                 return await self._carry_out(active)
             finally:
                 slots.release()
@@ -223,13 +217,19 @@ class Runner:
         user: UserContext | None = None,
     ) -> None:
         """Record a run for a worker. Raises `AppendRefusedError` where there is one of that id."""
-        lane = Lane(run_id, Owner.here(self._token), fence=1)
+        journal, _, first = self._new_run(run_id, query, options, parts, user)
+        await journal.record(first.model_copy(update={"queue": place}))
+
+    def _new_run(
+        self, run_id: str, query: str, options: RunOptions, parts: Parts, user: UserContext | None
+    ) -> tuple[RunJournal, Stopwatch, RunCreated]:
+        """What a run is recorded with, and its first event."""
+        lane, elapsed = Lane(run_id, Owner.here(self._token), fence=1), Stopwatch(time.monotonic)
         new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
-        journal = self._journal(lane, Fold(), Stopwatch(time.monotonic), new)
-        setup = _for_user(parts.set_up_now, user)
-        await journal.record(
-            RunCreated(research_id=run_id, query=query, options=options, setup=setup, queue=place)
-        )
+        setup = parts.set_up_now
+        setup = setup if user is None else setup.model_copy(update={"user": user})
+        first = RunCreated(research_id=run_id, query=query, options=options, setup=setup)
+        return self._journal(lane, Fold(), elapsed, new), elapsed, first
 
     async def claim(self, besides: Collection[str] = ()) -> ClaimedRun | None:
         """Take the run that a worker works on next, none of those ``besides``; None where there is none. Its lease is
@@ -298,12 +298,9 @@ class Runner:
         counts its runs itself. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that
         nobody waits for, `UsageError` for one that does not fit and for a budget that is no larger."""
         async with nullcontext() if claim else self._loop().slots:
-            journal, elapsed = await self._take(run_id, take_over=take_over, claim=claim)
-            state = journal.state
-            active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
-            try:
-                if parked_at is not None and state.seq != parked_at:
-                    raise busy(await asyncio.to_thread(self._parts.store.run, run_id))  # somebody was faster
+            taken = self._taken(run_id, parts, shared, parked_at, claim, take_over=take_over)
+            async with taken as active:
+                journal, state = active.journal, active.journal.state
                 commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
                 unused: list[Event] = []
                 if answer is None:
@@ -326,8 +323,6 @@ class Runner:
                     *(await _taken_up(state, active.orchestrator) if more is None else ()),
                 )
                 return await self._carry_out(active, last_seq=state.seq)
-            finally:
-                await self._deactivate(active)
 
     @_in_scope
     async def abandon(
@@ -341,16 +336,32 @@ class Runner:
     ) -> None:
         """Abort a run that nobody works on, where it stands ``parked_at``, or that was claimed. Raises `RunBusyError`
         when somebody does, or did since."""
-        journal, elapsed = await self._take(run_id, claim=claim)
-        active = self._activate(journal, elapsed, self._parts, journal.state.options)
-        try:
-            if parked_at is not None and journal.state.seq != parked_at:
-                raise busy(await asyncio.to_thread(self._parts.store.run, run_id))
-            question = journal.state.question
+        async with self._taken(run_id, None, (), parked_at, claim) as active:
+            question = active.journal.state.question
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
             )
-            await active.orchestrator.abort(journal, reason, why or message)
+            await active.orchestrator.abort(active.journal, reason, why or message)
+
+    @asynccontextmanager
+    async def _taken(
+        self,
+        run_id: str,
+        parts: Parts | None,
+        shared: Sequence[SharedBudget],
+        parked_at: int | None,
+        claim: ClaimedRun | None,
+        *,
+        take_over: bool = False,
+    ) -> AsyncIterator[_Active]:
+        """A run that is this process's meanwhile. Raises `RunBusyError` also where it stands elsewhere than
+        ``parked_at``."""
+        journal, elapsed = await self._take(run_id, take_over=take_over, claim=claim)
+        active = self._activate(journal, elapsed, parts or self._parts, journal.state.options, shared)
+        try:
+            if parked_at is not None and journal.state.seq != parked_at:  # somebody was faster
+                raise busy(await asyncio.to_thread(self._parts.store.run, run_id))
+            yield active
         finally:
             await self._deactivate(active)
 
@@ -696,10 +707,6 @@ def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[An
     return answer_value, [_unused(command) for command in answers if command is not answer_command]
 
 
-def _for_user(setup: SetUp, user: UserContext | None) -> SetUp:
-    return setup if user is None else setup.model_copy(update={"user": user})
-
-
 def _set_up_anew(state: DeepResearchState, going: ResumePlan) -> list[Event]:
     """What is told of a run that is not gone on with as it was set up. What was told before is not told again."""
     changed: list[Event] = [SetUpChanged(old=state.setup, new=going.change)] if going.change else []
@@ -723,11 +730,6 @@ def _unused(command: Command) -> NoticeAdded:
     what = "An answer came" if command.kind == CommandKind.ANSWER else f"The command '{command.kind}' came"
     message = f"{what} and was left: the run waited for none."
     return NoticeAdded(notice=Notice(name="command", message=message))
-
-
-def _set(created: asyncio.Event | None) -> None:
-    if created is not None:
-        created.set()
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], Any]) -> None:

@@ -497,7 +497,7 @@ class SupervisorOrchestrator:
             return situation, []
         is_spent = self._out_of_time(state)
         if searches_on:
-            return (situation, []) if is_spent else searching_on(review, situation, state, self._clock())
+            return (situation, []) if is_spent else searching_on(review, situation, state, self._clock)
         decision = self._decision("decide_iteration", self.decide_iteration(state))
         return going_on(
             review,

@@ -30,6 +30,7 @@ from deep_research.state.events import (
     PhaseStarted,
     RunCompleted,
 )
+from deep_research.state.journal import Clock
 from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.records import EVIDENCE, GATE
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
@@ -285,7 +286,7 @@ def going_on(
 
 
 def searching_on(
-    review: Review, situation: Situation, state: DeepResearchState, at: datetime
+    review: Review, situation: Situation, state: DeepResearchState, clock: Clock
 ) -> tuple[Situation, list[Event]]:
     """After an ANALYSIS that found no answer: whether what was found leads to further searches."""
     fresh = len(follow_ups(state))
@@ -298,7 +299,7 @@ def searching_on(
         should_iterate=True,
         rationale=f"Nothing answers yet; {fresh} follow-up queries lead on from what was found.",
         next_phase=DeepResearchPhase.GATHERING.value,
-        at=at,
+        at=clock(),
     )
     situation = replace(situation, should_iterate=True, follow_ups=fresh, iterations_left=left)
     return situation, [DecisionMade(action=SupervisorAction.ITERATE, decision=decided)]
