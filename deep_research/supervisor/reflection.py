@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -120,15 +119,6 @@ def _prompt(
     return message
 
 
-def reflected(
-    reflection: Reflection, phase: DeepResearchPhase, iteration: int, at: datetime
-) -> AgentDecision:
-    """The reflection as the decision that it is recorded as."""
-    inputs = {"phase": phase.value, "iteration": iteration}
-    outputs = reflection.model_dump(mode="json", exclude={"rationale"})
-    return by_supervisor("reflect", reflection.rationale, inputs, outputs, at)
-
-
 def _figures(state: DeepResearchState, phase: DeepResearchPhase) -> list[str]:
     """What the run has, in figures and the words of its owner alone: what pages say could order a model to have phases
     done again and again."""
@@ -191,7 +181,9 @@ class Thinking:
         followed = is_new and await worker.can_follow(advice, state)
         if advice:
             review.guidance.append((advice, ORIGIN))
-        decision = reflected(thought, review.phase, state.iteration, self._clock())
+        inputs = {"phase": review.phase.value, "iteration": state.iteration}
+        outputs = thought.model_dump(mode="json", exclude={"rationale"})
+        decision = by_supervisor("reflect", thought.rationale, inputs, outputs, self._clock())
         consider(review, decision, SupervisorAction(thought.action), state, worker, followed=followed)
 
     async def _think(
@@ -262,26 +254,27 @@ class LeadAgent:
     async def __call__(self, state: DeepResearchState) -> Sequence[Event]:
         """The decision on the wave that ended, with the tasks of the next one as sub-queries; nothing where it was made
         already or none is to be made. Raises `StoreError`, and what stops a run. A model that fails decides nothing."""
-        wave_count = waves(state)
-        if not _may_decide(state, wave_count) or not self._models.roles.chain_of(ModelRole.SUPERVISOR):
+        wave_count = len(_decisions(state))
+        if not _may_decide(state) or not self._models.roles.chain_of(ModelRole.SUPERVISOR):
             return ()
         try:
-            plan = await self._ask_model(state, wave_count)
+            model = self._models.model(ModelRole.SUPERVISOR, DeepResearchPhase.GATHERING)
+            plan, _ = await ask_model(
+                model,
+                LEAD_SYSTEM,
+                LEAD_OUTPUT_TOKENS,
+                WavePlan,
+                lambda room: _message(state, wave_count, room),
+            )
         except (StoreError, StopResearch):
             raise
         except Exception as error:  # the wave that there was will do
             log.warning("no_further_wave", error=describe_error(error))
-            return (self._decision(state, wave_count, WavePlan(is_enough=True, thought=_failed(error)), ()),)
+            ended = WavePlan(is_enough=True, thought=f"No further wave: {describe_error(error)}")
+            return (self._decision(state, wave_count, ended, ()),)
         tasks = () if plan.is_enough else next_tasks(plan, state)
         decision = self._decision(state, wave_count, plan, tasks)
         return (decision, SubQueriesAdded(sub_queries=tasks)) if tasks else (decision,)
-
-    async def _ask_model(self, state: DeepResearchState, wave_count: int) -> WavePlan:
-        model = self._models.model(ModelRole.SUPERVISOR, DeepResearchPhase.GATHERING)
-        plan, _ = await ask_model(
-            model, LEAD_SYSTEM, LEAD_OUTPUT_TOKENS, WavePlan, lambda room: _message(state, wave_count, room)
-        )
-        return plan
 
     def _decision(
         self, state: DeepResearchState, wave_count: int, plan: WavePlan, tasks: Sequence[SubQuery]
@@ -294,16 +287,11 @@ class LeadAgent:
         return DecisionMade(action=action, decision=decision)
 
 
-def waves(state: DeepResearchState) -> int:
-    """How many decisions there are on waves of this iteration."""
-    return len(_decisions(state))
-
-
 def _decisions(state: DeepResearchState) -> list[AgentDecision]:
     return [d for d in state.decisions if d.action == ACTION and d.inputs.get("iteration") == state.iteration]
 
 
-def _may_decide(state: DeepResearchState, wave_count: int) -> bool:
+def _may_decide(state: DeepResearchState) -> bool:
     """Whether a model worked on tasks of this iteration, and a further wave is allowed and can be paid for."""
     decisions = _decisions(state)
     is_over = bool(decisions) and not (decisions[-1].outputs or {}).get("tasks")
@@ -316,7 +304,7 @@ def _may_decide(state: DeepResearchState, wave_count: int) -> bool:
     return (
         worked
         and not is_over
-        and wave_count + 1 < state.options.tasks.max_waves
+        and len(decisions) + 1 < state.options.tasks.max_waves
         and not state.searching_stopped
         and affordable(state, 1) > 0
     )
@@ -393,7 +381,3 @@ def _result(task: TaskState, titles: dict[str, str]) -> Iterable[str]:
 def _sources(quotes: Iterable[Any], titles: dict[str, str]) -> list[str]:
     names = dict.fromkeys(one_line(titles.get(quote.source_id, ""))[:100] for quote in quotes)
     return [f"“{name}”" for name in names if name][:3]
-
-
-def _failed(error: Exception) -> str:
-    return f"No further wave: {describe_error(error)}"

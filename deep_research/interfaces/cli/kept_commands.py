@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from deep_research.errors import ContentMissingError, UsageError
 from deep_research.interfaces.cli.console import Console, Exit, check_target, write_whole
-from deep_research.interfaces.cli.session import Look, setting_arguments, settings_in_force, whole_number
+from deep_research.interfaces.cli.session import Look, settings_in_force, whole_number
 from deep_research.patterns import regex
 from deep_research.presentation import phrases
-from deep_research.settings import load_settings
 from deep_research.state.journal import utc_now
 
 if TYPE_CHECKING:
@@ -221,7 +220,7 @@ def archive_command(args: Namespace, console: Console) -> int:
     if args.action != "restore" and (args.hash is not None or args.out is not None):
         raise UsageError(f"archive {args.action} takes neither a hash nor --out.", hint="Remove them.")
     check_target(args.out)
-    settings = load_settings(overrides=setting_arguments(args), config=args.config).settings
+    settings = settings_in_force(args)
     from deep_research.assembly import make_archive  # brings the engine along
 
     archive = make_archive(settings)

@@ -231,7 +231,7 @@ async def _follow(
 
 
 async def _show_events(engine: DeepResearch, run_id: str, watch: Watching) -> None:
-    async with aclosing(engine.follow(run_id, watch.last_seq)) as events:
+    async with aclosing(engine.follow(run_id, watch.fold.seq)) as events:
         async for event in events:
             watch.show(event)
 
