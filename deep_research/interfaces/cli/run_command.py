@@ -20,9 +20,10 @@ from deep_research.errors import (
     SetUpError,
     UsageError,
 )
-from deep_research.interfaces.cli.console import Exit, InputLines, of_error, of_run, read_stdin, terminal_size
+from deep_research.interfaces.cli.console import Exit, of_error, of_run, read_stdin, terminal_size
 from deep_research.interfaces.cli.progress import Watching, watcher_for
 from deep_research.interfaces.cli.session import (
+    InputLines,
     Interrupted,
     Session,
     command_line,
