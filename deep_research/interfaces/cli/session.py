@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -59,6 +59,10 @@ class Look:
         """Whether somebody sits there who can be asked: both ends are a terminal, and the output is not for a program."""
         streams = (sys.stdin, sys.stderr)
         return not self.args.json and all(stream is not None and stream.isatty() for stream in streams)
+
+    def show(self, record: Callable[[], str], lines: Iterable[str]) -> None:
+        """The JSON of a record where that is asked for, else lines."""
+        self.console.print(record() if self.args.json else "\n".join(lines))
 
     def tell(self, record: object, words: str) -> None:
         """What was done, as JSON where that is asked for, else in words for who wants them."""

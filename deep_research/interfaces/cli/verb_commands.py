@@ -136,10 +136,7 @@ async def follow(session: Session) -> int:
 
 def print_event(session: Look, event: Event) -> None:
     """As JSON where that is asked for, else in words."""
-    if session.args.json:
-        session.console.print(encode(event).decode())
-    else:
-        session.console.print(phrases.clip(described(event), session.console.columns))
+    session.show(encode(event).decode, [phrases.clip(described(event), session.console.columns)])
 
 
 def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
@@ -237,10 +234,8 @@ async def verify(session: Look) -> int:
             verification = await session.runs.averify(args.pack, progress=progress)
         else:
             verification = await asyncio.to_thread(_verify_file, args.pack, progress)
-    if args.json:
-        console.print(_dumped({"holds": verification.holds, **verification.model_dump(mode="json")}))
-    else:
-        console.print("\n".join(map(phrases.line, verification_lines(verification))))
+    record = {"holds": verification.holds, **verification.model_dump(mode="json")}
+    session.show(lambda: _dumped(record), map(phrases.line, verification_lines(verification)))
     return Exit.COMPLETED if verification.holds else Exit.FAILED
 
 
