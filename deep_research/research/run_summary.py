@@ -5,15 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from deep_research.state import (
-    AbortReason,
-    DeepResearchPhase,
-    Limit,
-    Notice,
-    ParkedKind,
-    Record,
-    RunStatus,
-)
+from deep_research.state import AbortReason, DeepResearchPhase, Limit, Notice, ParkedKind, Record, RunStatus
 from deep_research.state.answers import QuestionAnswer
 from deep_research.state.figures import Figures
 

@@ -6,13 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from deep_research.errors import (
-    ConfigurationError,
-    DeepResearchError,
-    RunBusyError,
-    StoreError,
-    UsageError,
-)
+from deep_research.errors import ConfigurationError, DeepResearchError, RunBusyError, StoreError, UsageError
 from deep_research.logs import describe_error, get_log
 from deep_research.research.runs import Runs
 from deep_research.state import AbortReason, RunStatus

@@ -46,15 +46,7 @@ from deep_research.state import (
     SubQueryStatus,
     UserContext,
 )
-from deep_research.state.events import (
-    Event,
-    NoticeAdded,
-    PhaseRetried,
-    RunCreated,
-    RunResumed,
-    SetUpChanged,
-    decode_log,
-)
+from deep_research.state import events as ev
 from deep_research.state.journal import Clock
 from deep_research.state.raising import raised
 from deep_research.state.reducer import Fold, fold
@@ -183,7 +175,7 @@ class Runner:
         active = self._activate(journal, elapsed, parts, options, shared)
         slots = self._loop().slots
         waits = slots.locked()
-        opening: list[Event] = [first]
+        opening: list[ev.Event] = [first]
         # One commit less; a subclass has a say in its start.
         if type(active.orchestrator) is SupervisorOrchestrator:
             state = DeepResearchState(research_id=run_id, query=query, options=options, setup=first.setup)
@@ -222,13 +214,13 @@ class Runner:
 
     def _new_run(
         self, run_id: str, query: str, options: RunOptions, parts: Parts, user: UserContext | None
-    ) -> tuple[RunJournal, Stopwatch, RunCreated]:
+    ) -> tuple[RunJournal, Stopwatch, ev.RunCreated]:
         """What a run is recorded with, and its first event."""
         lane, elapsed = Lane(run_id, Owner.here(self._token), fence=1), Stopwatch(time.monotonic)
         new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
         setup = parts.set_up_now
         setup = setup if user is None else setup.model_copy(update={"user": user})
-        first = RunCreated(research_id=run_id, query=query, options=options, setup=setup)
+        first = ev.RunCreated(research_id=run_id, query=query, options=options, setup=setup)
         return self._journal(lane, Fold(), elapsed, new), elapsed, first
 
     async def claim(self, besides: Collection[str] = ()) -> ClaimedRun | None:
@@ -302,7 +294,7 @@ class Runner:
             async with taken as active:
                 journal, state = active.journal, active.journal.state
                 commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
-                unused: list[Event] = []
+                unused: list[ev.Event] = []
                 if answer is None:
                     answer, unused = _queued_answer(commands, journal)
                 question = checked_answer(state, answer) if answer is not None else None
@@ -311,7 +303,9 @@ class Runner:
                 if state.status is RunStatus.COMPLETED and new is None:  # between the look and the taking
                     return ResearchResult.of(state)
                 going = compared(state.setup)
-                resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
+                resumed = ev.RunResumed(
+                    pause_id=question.pause_id if question else None, answer=answer, by=by
+                )
                 journal.stand(going.places)
                 consume_stops(commands, journal, by_worker=by == "worker")
                 more = under(state, new, active.orchestrator) if new is not None else None
@@ -453,7 +447,7 @@ class Runner:
             raise
 
     def _folded(self, row: RunRow) -> Fold:
-        return fold(decode_log(self._parts.store.read(row.run_id)))
+        return fold(ev.decode_log(self._parts.store.read(row.run_id)))
 
     def _journal(self, lane: Lane, state: Fold, elapsed: Stopwatch, new: NewRun | None = None) -> RunJournal:
         return RunJournal(
@@ -636,7 +630,7 @@ class Runner:
             while True:
                 over = active.over  # asked before reading: what was committed until then is read
                 rows = await asyncio.to_thread(self._parts.store.read, run_id, after=last_seq, limit=500)
-                for event in decode_log(rows):
+                for event in ev.decode_log(rows):
                     last_seq = event.seq
                     await self._call_observer(active, event)
                 if not rows and over:
@@ -675,7 +669,7 @@ async def _plan_estimate(parts: Parts, state: DeepResearchState) -> dict[str, An
     return await of_plan(parts, state)
 
 
-async def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[Event]:
+async def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[ev.Event]:
     """What a resumed run begins with: its first phase, if it never had one; the searches that failed, if for want
     of them there was no evidence; what an agent could not read."""
     if not state.decisions:
@@ -683,13 +677,13 @@ async def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrat
     if state.abort is None or state.abort.reason is not AbortReason.NO_EVIDENCE:
         return []
     if any(s.status is SubQueryStatus.FAILED for s in state.sub_queries):
-        return [PhaseRetried(phase=DeepResearchPhase.GATHERING, attempt=0, asked_by="resume")]
+        return [ev.PhaseRetried(phase=DeepResearchPhase.GATHERING, attempt=0, asked_by="resume")]
     if state.phase is DeepResearchPhase.ANALYSIS and any(notice.name == "agent" for notice in state.notices):
-        return [PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
+        return [ev.PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
     return []
 
 
-def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[Any, list[Event]]:
+def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[Any, list[ev.Event]]:
     """The latest answer that somebody left for the question of the run, if it fits, and what is told of all others. All
     that were left are used up with the next event."""
     parking = journal.state.question
@@ -707,10 +701,12 @@ def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[An
     return answer_value, [_unused(command) for command in answers if command is not answer_command]
 
 
-def _set_up_anew(state: DeepResearchState, going: ResumePlan) -> list[Event]:
+def _set_up_anew(state: DeepResearchState, going: ResumePlan) -> list[ev.Event]:
     """What is told of a run that is not gone on with as it was set up. What was told before is not told again."""
-    changed: list[Event] = [SetUpChanged(old=state.setup, new=going.change)] if going.change else []
-    return changed + [NoticeAdded(notice=notice) for notice in going.notices if notice not in state.notices]
+    changed: list[ev.Event] = [ev.SetUpChanged(old=state.setup, new=going.change)] if going.change else []
+    return changed + [
+        ev.NoticeAdded(notice=notice) for notice in going.notices if notice not in state.notices
+    ]
 
 
 async def _record(command: Command, journal: RunJournal) -> None:
@@ -726,10 +722,10 @@ async def _record(command: Command, journal: RunJournal) -> None:
         log.warning("command_not_recorded", run=command.run_id, error=str(error))
 
 
-def _unused(command: Command) -> NoticeAdded:
+def _unused(command: Command) -> ev.NoticeAdded:
     what = "An answer came" if command.kind == CommandKind.ANSWER else f"The command '{command.kind}' came"
     message = f"{what} and was left: the run waited for none."
-    return NoticeAdded(notice=Notice(name="command", message=message))
+    return ev.NoticeAdded(notice=Notice(name="command", message=message))
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], Any]) -> None:

@@ -24,14 +24,7 @@ from deep_research.errors import (
     UsageError,
 )
 from deep_research.research.run_summary import RunDetail, RunSummary
-from deep_research.state import (
-    CommandKind,
-    ParkedKind,
-    Parking,
-    Record,
-    RunStatus,
-    WhenDue,
-)
+from deep_research.state import CommandKind, ParkedKind, Parking, Record, RunStatus, WhenDue
 from deep_research.state.identity import RUN_ID
 from deep_research.store import RunCursor, RunFilter
 

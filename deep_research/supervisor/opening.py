@@ -47,17 +47,7 @@ from deep_research.state import (
     UserContext,
     WhenDue,
 )
-from deep_research.state.events import (
-    DecisionMade,
-    DepthChanged,
-    Event,
-    MemoryLoaded,
-    NoticeAdded,
-    QuestionResolved,
-    RunAdmitted,
-    RunCreated,
-    RunParked,
-)
+from deep_research.state import events as ev
 from deep_research.state.identity import new_run_id, normalised
 from deep_research.state.journal import Clock, Journal, MemoryJournal
 from deep_research.state.parking import as_advice
@@ -120,7 +110,7 @@ async def journal_of(
     question = checked_question(research)
     journal = MemoryJournal(clock=clock)
     await journal.record(
-        RunCreated(research_id=new_run_id(), query=question, options=options or RunOptions())
+        ev.RunCreated(research_id=new_run_id(), query=question, options=options or RunOptions())
     )
     return journal
 
@@ -169,18 +159,18 @@ class Opening:
         """Whether somebody has to be asked first: the ``admit`` hook, or a model what the question means after others."""
         return self._hook.has("admit") or self._converses(state)
 
-    async def at_once(self, state: DeepResearchState) -> list[Event]:
+    async def at_once(self, state: DeepResearchState) -> list[ev.Event]:
         """What a run begins with where nobody has to be asked."""
         return [*self._let_in(state), *await self._memories(state)]
 
-    def _let_in(self, state: DeepResearchState, *, asked: bool = False) -> list[Event]:
+    def _let_in(self, state: DeepResearchState, *, asked: bool = False) -> list[ev.Event]:
         """Nothing where there is nothing to record: a user whom a directory knows, or a depth of its own."""
         known = state.setup.user if state.setup is not None else None
         if not (asked or known or state.options.depth != decisions.USUAL):
             return []
         depth, reason = self._depth(state)
         admission = Admission(user=user_of(state), depth=depth, depth_reason=reason)
-        return [RunAdmitted(admission=admission)]
+        return [ev.RunAdmitted(admission=admission)]
 
     async def admit(self, journal: Journal) -> str | None:
         """Let a run in; why it is refused, where it is. Raises `ParkedError`."""
@@ -189,7 +179,7 @@ class Opening:
         answer = await self._hook(journal, "admit", state.query, user, failed=unknown)
         if isinstance(answer, Refuse):
             admission = Admission(safety_check=False, user=user, reason=answer.reason)
-            await journal.record(RunAdmitted(admission=admission))
+            await journal.record(ev.RunAdmitted(admission=admission))
             return answer.reason or "The run was refused."
         if let_in := self._let_in(journal.state, asked=self._hook.has("admit")):
             advice = [answer] if isinstance(answer, str) else []
@@ -197,32 +187,32 @@ class Opening:
             await journal.record(*let_in, *(guidance_event(planning, 1, each, "hook") for each in advice))
         return None
 
-    async def context(self, state: DeepResearchState, models: RunModels | None) -> list[Event]:
+    async def context(self, state: DeepResearchState, models: RunModels | None) -> list[ev.Event]:
         """What the question means after those before it, and what is remembered of the user."""
         return [*await self._resolved(state, models), *await self._memories(state)]
 
-    async def _resolved(self, state: DeepResearchState, models: RunModels | None) -> list[Event]:
+    async def _resolved(self, state: DeepResearchState, models: RunModels | None) -> list[ev.Event]:
         if self._conversation is None or not self._converses(state) or state.resolution is not None:
             return []
         resolution = await self._conversation.resolve(state, models)
         if resolution is None:
             return []
-        events: list[Event] = [QuestionResolved(resolution=resolution)]
+        events: list[ev.Event] = [ev.QuestionResolved(resolution=resolution)]
         # The depth of the question as it is meant may be another than that of the user's words.
         depth, reason = self._depth(state.model_copy(update={"query": resolution.question}))
         if depth is not state.depth:
-            events.append(DepthChanged(depth=depth, reason=reason))
+            events.append(ev.DepthChanged(depth=depth, reason=reason))
         if not resolution.is_resolved:
-            events.append(NoticeAdded(notice=Notice(name="conversation", message=UNRESOLVED)))
+            events.append(ev.NoticeAdded(notice=Notice(name="conversation", message=UNRESOLVED)))
         return events
 
-    async def _memories(self, state: DeepResearchState) -> list[Event]:
+    async def _memories(self, state: DeepResearchState) -> list[ev.Event]:
         """What of the user's memory is shown to a planner or a writer with a model."""
         phases = (self._phases[DeepResearchPhase.PLANNING], self._phases[DeepResearchPhase.SYNTHESIS])
         if self._memory is None or not any(phase.spec.uses_model for phase in phases):
             return []
         entries = await self._memory.load(state)
-        return [MemoryLoaded(entries=entries)] if entries else []
+        return [ev.MemoryLoaded(entries=entries)] if entries else []
 
     def _converses(self, state: DeepResearchState) -> bool:
         """Whether the question of a run may point back to others."""
@@ -252,7 +242,9 @@ class Doubt(BaseModel):
     why: str = ""
 
 
-async def ask_about_question(state: DeepResearchState, models: RunModels | None, clock: Clock) -> list[Event]:
+async def ask_about_question(
+    state: DeepResearchState, models: RunModels | None, clock: Clock
+) -> list[ev.Event]:
     """What is to be recorded before GATHERING begins, empty where nothing is: the run parks with the question, or is
     planned again with what was answered. A run asks once. Raises `Halted`, `StoreError`."""
     if state.options.clarify == "never":
@@ -276,7 +268,7 @@ async def ask_about_question(state: DeepResearchState, models: RunModels | None,
         outputs={"unsure": is_asked, "question": question if is_asked else ""},
         at=clock(),
     )
-    event = DecisionMade(action=SupervisorAction.PROCEED, decision=decision)
+    event = ev.DecisionMade(action=SupervisorAction.PROCEED, decision=decision)
     if not is_asked:
         return [event]
     parking = Parking(
@@ -287,10 +279,10 @@ async def ask_about_question(state: DeepResearchState, models: RunModels | None,
         then=WhenDue.DEFAULT,
         about={"why": decision.rationale, "brief": state.research_brief or ""},
     )
-    return [event, RunParked(parking=parking)]
+    return [event, ev.RunParked(parking=parking)]
 
 
-def _answer_events(state: DeepResearchState, pause_id: str, at: datetime) -> list[Event]:
+def _answer_events(state: DeepResearchState, pause_id: str, at: datetime) -> list[ev.Event]:
     """Planned again with the answer, once; who wants it gone on with as it is gets that."""
     answer = state.answers.get(pause_id)
     has_replanned = any((d.outputs or {}).get("asked_by") == CLARIFY for d in state.decisions)

@@ -40,21 +40,11 @@ from deep_research.state import (
     RunStatus,
     SupervisorAction,
 )
-from deep_research.state.events import (
-    Event,
-    NoticeAdded,
-    PhaseEnded,
-    PhaseStarted,
-    RunParked,
-)
+from deep_research.state import events as ev
 from deep_research.state.journal import Clock, Journal, utc_now
 from deep_research.state.transitions import Node, Situation, next_transition
 from deep_research.supervisor import decisions, termination
-from deep_research.supervisor.decisions import (
-    decide,
-    reflection_prompt,
-    with_options,
-)
+from deep_research.supervisor.decisions import decide, reflection_prompt, with_options
 from deep_research.supervisor.hooks import (
     Gates,
     HookCalls,
@@ -246,7 +236,7 @@ class SupervisorOrchestrator:
             at=self._clock(),
         )
 
-    async def record_to_state(self, journal: Journal, *events: Event) -> None:
+    async def record_to_state(self, journal: Journal, *events: ev.Event) -> None:
         """Makes decisions part of the run, with the steps that follow from them; they show in
         ``state.metadata["agent_decisions"]``. Parking and the end of a run are recorded beside it."""
         await journal.record(*events)
@@ -312,13 +302,13 @@ class SupervisorOrchestrator:
             raise self._raised
         return journal.state
 
-    def first_step(self, state: DeepResearchState, phase: DeepResearchPhase | None = None) -> PhaseStarted:
+    def first_step(self, state: DeepResearchState, phase: DeepResearchPhase | None = None) -> ev.PhaseStarted:
         """The start of a phase with its dispatch; by default of the one that the state stands at. Raises
         `ConfigurationError` for a dispatch that cannot be."""
         phase = phase or state.phase
         decision = self._decision("dispatch_to_agent", self.dispatch_to_agent(state, phase))
         decision = with_options(decision, decisions.dispatch(state, phase, decision.timestamp), state.options)
-        return PhaseStarted(phase=phase, iteration=state.iteration, decision=decision)
+        return ev.PhaseStarted(phase=phase, iteration=state.iteration, decision=decision)
 
     def _decision(self, method: str, decision: object) -> AgentDecision:
         if not isinstance(decision, AgentDecision):
@@ -353,7 +343,7 @@ class SupervisorOrchestrator:
             await self.abort(journal, reason, message)
             self._raised = await self._hook.observe_error(error)
 
-    async def opening(self, state: DeepResearchState) -> list[Event]:
+    async def opening(self, state: DeepResearchState) -> list[ev.Event]:
         """What a run begins with, where nobody has to be asked first: how it is let in, where its user is known, and its
         first step. Empty where the ``admit`` hook decides, and where the question is read after others."""
         if self._opening.asks(state):
@@ -381,13 +371,13 @@ class SupervisorOrchestrator:
             return
         is_shutdown = self._halt is Halt.SHUTDOWN
         parking = termination.shut_down(self._clock()) if is_shutdown else termination.PAUSED
-        await journal.record(RunParked(parking=parking))
+        await journal.record(ev.RunParked(parking=parking))
 
     async def _walk(self, journal: Journal) -> None:
         if self._models is not None and journal.state.status is RunStatus.RUNNING:
             for notice in await self._models.assumed_windows():
                 if notice not in journal.state.notices:
-                    await journal.record(NoticeAdded(notice=notice))
+                    await journal.record(ev.NoticeAdded(notice=notice))
         while journal.state.status is RunStatus.RUNNING:
             journal.check()
             state = journal.state
@@ -409,7 +399,7 @@ class SupervisorOrchestrator:
                 await self._move_on(journal, review)
                 self._check_moved(_place(journal.state) != place)
 
-    async def _ask_owner(self, state: DeepResearchState) -> list[Event]:
+    async def _ask_owner(self, state: DeepResearchState) -> list[ev.Event]:
         """What is to be recorded before the searches begin, after which the run has to be looked at again: it is parked
         with a question, or with its plan, is planned again, or its plan is approved. Empty where nothing is."""
         if state.phase is not DeepResearchPhase.GATHERING or state.iteration != 1 or state.recalling:
@@ -455,8 +445,8 @@ class SupervisorOrchestrator:
     async def _move_on(self, journal: Journal, review: Review) -> None:
         """Commit the phase's end, the decision and the next start as one."""
         state = journal.state
-        events: list[Event] = [
-            PhaseEnded(
+        events: list[ev.Event] = [
+            ev.PhaseEnded(
                 phase=review.phase,
                 iteration=state.iteration,
                 attempt=state.attempt,
@@ -467,13 +457,13 @@ class SupervisorOrchestrator:
             *([review.depth] if review.depth is not None else []),
         ]
         situation = situation_of(review)
-        decided: list[Event] = []
+        decided: list[ev.Event] = []
         if not (situation.retry or situation.replan):
             situation, decided = await self._decide(journal, review, situation)
         way = next_transition(Node(review.phase.value), situation)
         events += decided
         if review.phase is DeepResearchPhase.PLANNING:  # when it is done again, they are told already
-            events += [NoticeAdded(notice=each) for each in self._notices if each not in state.notices]
+            events += [ev.NoticeAdded(notice=each) for each in self._notices if each not in state.notices]
         events += request_events(journal.state, review, action_of(review, way), self._clock())
         if way.target is Node.ABORTED:
             reason, message = termination.blocked(journal.state, review.phase, review.validation)
@@ -488,7 +478,7 @@ class SupervisorOrchestrator:
 
     async def _decide(
         self, journal: Journal, review: Review, situation: Situation
-    ) -> tuple[Situation, list[Event]]:
+    ) -> tuple[Situation, list[ev.Event]]:
         """Whether the research goes on, after the phases where that is a question."""
         state, phase = journal.state, review.phase
         searches_on = phase is DeepResearchPhase.ANALYSIS and situation.blocked
@@ -517,7 +507,7 @@ class SupervisorOrchestrator:
     # Ending
 
     async def abort(
-        self, journal: Journal, reason: AbortReason, message: str, lead: Sequence[Event] = ()
+        self, journal: Journal, reason: AbortReason, message: str, lead: Sequence[ev.Event] = ()
     ) -> None:
         """Record the abort with what it leaves behind, after the events of ``lead``."""
         await termination.abort(journal, reason, message, self._clock(), lead)

@@ -34,7 +34,7 @@ from deep_research.state import (
     TaskState,
     ValidationResult,
 )
-from deep_research.state.events import AgentFellBack, Event, LimitReached, NoticeAdded, Progress, RunParked
+from deep_research.state import events as ev
 from deep_research.state.journal import Clock, Content, Journal
 from deep_research.state.tasks import BY_HOOK
 from deep_research.supervisor.decisions import (
@@ -163,7 +163,7 @@ class PhaseWork:
                 message = (
                     f"The {phase} was dispatched to '{name}', which there is not; the {worker.role} did it."
                 )
-                await journal.record(NoticeAdded(notice=Notice(name="supervisor", message=message)))
+                await journal.record(ev.NoticeAdded(notice=Notice(name="supervisor", message=message)))
             if options := decision.inputs.get(OPTIONS):
                 own_journal = PhaseJournal(journal, options)
         try:
@@ -193,7 +193,7 @@ class PhaseWork:
         waits = phase is not DeepResearchPhase.REFINEMENT or worth_refining(journal.state)[0]
         way = failure_action(error, parks=self._parks and waits)
         if way is FailureAction.PARK:
-            await journal.record(RunParked(parking=parking_for(error, self._clock())))
+            await journal.record(ev.RunParked(parking=parking_for(error, self._clock())))
             raise ParkedError
         if way is FailureAction.GIVE_UP:
             raise ConfigurationError(error.problem, hint=error.hint, **error.data)
@@ -203,16 +203,16 @@ class PhaseWork:
         limit, share = limit_of(error), share_of(error)
         limits = (limit,) if limit else ()
         await self._ask_for_more(journal, *limits)
-        fell = AgentFellBack(role=worker.fallback_role, error=error.problem, hint=error.hint, limit=share)
-        await journal.record(fell, *(LimitReached(limit=each) for each in limits))
+        fell = ev.AgentFellBack(role=worker.fallback_role, error=error.problem, hint=error.hint, limit=share)
+        await journal.record(fell, *(ev.LimitReached(limit=each) for each in limits))
         await self._do(fallback, journal, phase, models if phase is DeepResearchPhase.GATHERING else None)
 
     async def _ask_for_more(self, journal: Journal, *limits: Limit) -> None:
         """Park at a cap, where the owner of the run wants to be asked."""
         parking = await asking(journal.state, *limits, estimate=self._estimate)
         if parking is not None:
-            reached = [LimitReached(limit=limit) for limit in limits if not limit.is_shared]
-            await journal.record(*reached, RunParked(parking=parking))
+            reached = [ev.LimitReached(limit=limit) for limit in limits if not limit.is_shared]
+            await journal.record(*reached, ev.RunParked(parking=parking))
             raise ParkedError
 
     async def _gather(self, worker: Phase, journal: Journal, models: RunModels | None) -> None:
@@ -237,7 +237,7 @@ class PhaseWork:
                 usage=round(self._elapsed(), 3),
                 skipped=skipped,
             )
-            await journal.record(LimitReached(limit=limit))
+            await journal.record(ev.LimitReached(limit=limit))
 
     async def _search(self, worker: Phase, journal: Journal, models: RunModels | None) -> None:
         """What a task found is shown to the hook that may overrule its review; what all of them found to the lead."""
@@ -277,7 +277,7 @@ class PhaseJournal:
             self._last_view = state, state.model_copy(update={"options": options})
         return self._last_view[1]
 
-    async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
+    async def record(self, *events: ev.Event, contents: Sequence[Content] = ()) -> None:
         await self._journal.record(*events, contents=contents)
 
     async def settle(self) -> None:
@@ -290,7 +290,7 @@ class PhaseJournal:
     def watched(self) -> bool:
         return self._journal.watched
 
-    def progress(self, note: Progress) -> None:
+    def progress(self, note: ev.Progress) -> None:
         self._journal.progress(note)
 
     async def texts(self, hashes: Sequence[str]) -> list[str]:

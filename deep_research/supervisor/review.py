@@ -19,17 +19,7 @@ from deep_research.state import (
     SupervisorAction,
     ValidationResult,
 )
-from deep_research.state.events import (
-    DecisionMade,
-    DepthChanged,
-    Event,
-    GuidanceGiven,
-    IterationStarted,
-    NoticeAdded,
-    PhaseRetried,
-    PhaseStarted,
-    RunCompleted,
-)
+from deep_research.state import events as ev
 from deep_research.state.journal import Clock
 from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.records import EVIDENCE, GATE
@@ -77,7 +67,7 @@ class Review:
     asked_by: str = GATE
     rationale: str = ""
     replan: bool = False
-    depth: DepthChanged | None = None
+    depth: ev.DepthChanged | None = None
     retry: Retry | None = None
     guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
     requests: list[RequestedAction] = field(default_factory=list)
@@ -205,7 +195,7 @@ def deepen(review: Review, state: DeepResearchState) -> None:
     reason = "What the conversation saved does not answer the question."
     if not state.recalling:
         reason = "One search found no answer."
-        review.depth = DepthChanged(depth=Depth.STANDARD, reason=reason)
+        review.depth = ev.DepthChanged(depth=Depth.STANDARD, reason=reason)
     review.action, review.replan = SupervisorAction.RETRY, True
     review.asked_by, review.rationale = EVIDENCE, reason
     # What the gate says is of the evidence that did not do.
@@ -238,7 +228,7 @@ def going_on(
     may_revise: bool,
     may_critique: bool,
     at: datetime,
-) -> tuple[Situation, list[Event]]:
+) -> tuple[Situation, list[ev.Event]]:
     """After SYNTHESIS and REFINEMENT: go on or finish, by the supervisor's ``decision``, what the ``hook`` answered, and
     what the supervisor's model wants. ``is_spent``: time or money is used up."""
     should = bool((decision.outputs or {}).get("should_iterate")) and not is_spent
@@ -282,12 +272,12 @@ def going_on(
         next_phase="COMPLETED" if way.target is Node.COMPLETED else way.target.value,
         at=at,
     )
-    return situation, [DecisionMade(action=action_of(review, way), decision=decided)]
+    return situation, [ev.DecisionMade(action=action_of(review, way), decision=decided)]
 
 
 def searching_on(
     review: Review, situation: Situation, state: DeepResearchState, clock: Clock
-) -> tuple[Situation, list[Event]]:
+) -> tuple[Situation, list[ev.Event]]:
     """After an ANALYSIS that found no answer: whether what was found leads to further searches."""
     fresh = len(follow_ups(state))
     left = state.max_iterations - state.iteration
@@ -302,7 +292,7 @@ def searching_on(
         at=clock(),
     )
     situation = replace(situation, should_iterate=True, follow_ups=fresh, iterations_left=left)
-    return situation, [DecisionMade(action=SupervisorAction.ITERATE, decision=decided)]
+    return situation, [ev.DecisionMade(action=SupervisorAction.ITERATE, decision=decided)]
 
 
 def onward(
@@ -310,11 +300,11 @@ def onward(
     review: Review,
     way: Transition,
     at: datetime,
-    start: Callable[[DeepResearchState, DeepResearchPhase], PhaseStarted],
-) -> list[Event]:
+    start: Callable[[DeepResearchState, DeepResearchPhase], ev.PhaseStarted],
+) -> list[ev.Event]:
     """The events that bring the machine to the transition's target, the last of them what ``start`` makes."""
     if way.target is Node.COMPLETED:
-        return [*last_advice(state, review), RunCompleted(rationale=way.label)]
+        return [*last_advice(state, review), ev.RunCompleted(rationale=way.label)]
     target = DeepResearchPhase(way.target.value)
     again = review.action is SupervisorAction.RETRY
     again_from = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.REFINEMENT)
@@ -323,21 +313,23 @@ def onward(
     fresh = follow_ups(state) if iterating else ()
     # What is said between the iterations, or before all else, is for all that follows; a gate speaks of the next step.
     lasting = not again and review.phase in _LASTING
-    events: list[Event] = [
+    events: list[ev.Event] = [
         guidance_event(target, iteration, text, origin, lasting=lasting and origin != GATE)
         for text, origin in review.guidance
     ]
     if again:
         return [*events, *_again(state, review, target, at)]
     if iterating:
-        events.append(IterationStarted(iteration=iteration, sub_queries=fresh))
+        events.append(ev.IterationStarted(iteration=iteration, sub_queries=fresh))
     then = state.model_copy(
         update={"iteration": iteration, "sub_queries": (*state.sub_queries, *fresh)}
     )  # what the agent will be dispatched with
     return [*events, start(then, target)]
 
 
-def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, at: datetime) -> list[Event]:
+def _again(
+    state: DeepResearchState, review: Review, target: DeepResearchPhase, at: datetime
+) -> list[ev.Event]:
     retry = review.retry or Retry()
     issues = (review.rationale,) if review.asked_by == EVIDENCE else review.validation.issues
     decision = decisions.action(
@@ -348,8 +340,8 @@ def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, 
         at=at,
     )
     return [
-        DecisionMade(action=SupervisorAction.RETRY, decision=decision),
-        PhaseRetried(
+        ev.DecisionMade(action=SupervisorAction.RETRY, decision=decision),
+        ev.PhaseRetried(
             phase=target,
             attempt=0 if review.replan else state.attempt + 1,
             issues=issues,
@@ -361,29 +353,29 @@ def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, 
 
 def guidance_event(
     phase: DeepResearchPhase, iteration: int, text: str, origin: str, *, lasting: bool = False
-) -> GuidanceGiven:
+) -> ev.GuidanceGiven:
     """Advice for the agent of a phase, as an event; ``lasting``: and for those that work after it in the iteration."""
-    return GuidanceGiven(
+    return ev.GuidanceGiven(
         guidance=Guidance(phase=phase, iteration=iteration, text=text, origin=origin, lasting=lasting)
     )
 
 
-def last_advice(state: DeepResearchState, review: Review) -> list[Event]:
+def last_advice(state: DeepResearchState, review: Review) -> list[ev.Event]:
     """What was said after the last phase, too late for any agent: it is kept with that phase. What the gate
     says stands in the phase's end."""
     late_texts = [(text, origin) for text, origin in review.guidance if origin != GATE]
     return [
         *(guidance_event(review.phase, state.iteration, text, origin) for text, origin in late_texts),
-        *(NoticeAdded(notice=guidance_notice(TOO_LATE, text)) for text, _ in late_texts),
+        *(ev.NoticeAdded(notice=guidance_notice(TOO_LATE, text)) for text, _ in late_texts),
     ]
 
 
 def request_events(
     state: DeepResearchState, review: Review, next_action: SupervisorAction, at: datetime
-) -> list[Event]:
+) -> list[ev.Event]:
     """The requested actions, once it is known what comes next: a thought of the supervisor's model as the decision that
     it led to; what came to nothing as a request, with the reason."""
-    events: list[Event] = []
+    events: list[ev.Event] = []
     for request in review.requests:
         followed = request.action is next_action or (
             request.action is SupervisorAction.PROCEED and next_action not in _HELD
@@ -399,7 +391,7 @@ def request_events(
         )
         why = None if followed else request.refused or _why_not(state, request, next_action)
         events.append(
-            DecisionMade(action=next_action if followed else request.action, decision=thought, refused=why)
+            ev.DecisionMade(action=next_action if followed else request.action, decision=thought, refused=why)
         )
     return events
 

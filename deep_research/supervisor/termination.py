@@ -34,15 +34,7 @@ from deep_research.state import (
     ValidationResult,
     WhenDue,
 )
-from deep_research.state.events import (
-    DecisionMade,
-    Event,
-    EvidenceWeighed,
-    MemoryWritten,
-    NoticeAdded,
-    ReportWritten,
-    RunAborted,
-)
+from deep_research.state import events as ev
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
 from deep_research.state.raising import is_last_iteration, pages_left
@@ -112,23 +104,23 @@ def _not_allowed(limits: Sequence[Limit]) -> Iterator[str]:
             yield f"{budget} did not allow more {' or '.join(things)}."
 
 
-def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
+def last_words(state: DeepResearchState, reason: AbortReason) -> list[ev.Event]:
     """What is recorded before the abort: a partial report when there are findings and somebody stopped the run,
     the open questions when there was no evidence."""
     if reason in STOPPED and state.findings:
         return [_partial(state, reason)]
     nothing = not state.findings or state.answer_coverage is AnswerCoverage.NO
     if reason in (AbortReason.NO_EVIDENCE, AbortReason.BUDGET) and nothing:
-        return [EvidenceWeighed(findings=(), gaps=_unanswered(state), contradictions=state.contradictions)]
+        return [ev.EvidenceWeighed(findings=(), gaps=_unanswered(state), contradictions=state.contradictions)]
     return []
 
 
-def made_partial(state: DeepResearchState) -> ReportWritten | None:
+def made_partial(state: DeepResearchState) -> ev.ReportWritten | None:
     """The event of the whole report that a stop makes partial; None where the run has none."""
     whole = holds_whole_report(state.phase, phase_done=state.phase_done)
     if not (state.report and state.report_metadata and whole):
         return None
-    return ReportWritten(
+    return ev.ReportWritten(
         report=state.report,
         metadata=state.report_metadata.model_copy(update={"partial": True}),
         citations=state.citations,
@@ -139,7 +131,7 @@ def made_partial(state: DeepResearchState) -> ReportWritten | None:
     )
 
 
-def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
+def _partial(state: DeepResearchState, reason: AbortReason) -> ev.ReportWritten:
     if (whole := made_partial(state)) is not None:
         return whole
     text = draft(synthesizer_input(state), notice=STOPPED[reason])
@@ -330,7 +322,7 @@ def shut_down(now: datetime) -> Parking:
 
 
 async def abort(
-    journal: Journal, reason: AbortReason, message: str, now: datetime, lead: Sequence[Event] = ()
+    journal: Journal, reason: AbortReason, message: str, now: datetime, lead: Sequence[ev.Event] = ()
 ) -> None:
     """Record an abort with what it leaves behind, after the events of ``lead``."""
     await journal.settle()  # a call in flight when the run was stopped may just have been recorded
@@ -340,15 +332,15 @@ async def abort(
     events = await asyncio.to_thread(last_words, state, reason)
     outputs = {"reason": reason.value}
     decision = decisions.action(state, name="abort", rationale=message, outputs=outputs, at=now)
-    decided = DecisionMade(action=SupervisorAction.ABORT, decision=decision)
-    aborted = RunAborted(reason=reason, message=message, phase=state.phase, iteration=state.iteration)
+    decided = ev.DecisionMade(action=SupervisorAction.ABORT, decision=decision)
+    aborted = ev.RunAborted(reason=reason, message=message, phase=state.phase, iteration=state.iteration)
     with suppress(RunStateError):  # its last word was being stored when it was stopped: it stands
         await journal.record(*lead, *events, decided, aborted)
 
 
 async def remembered(
     memory: UserMemory | None, state: DeepResearchState, models: RunModels | None
-) -> list[Event]:
+) -> list[ev.Event]:
     """What a run leaves in its user's memory as it completes. It completes without a memory too, and says so."""
     if memory is None or not state.options.remember:
         return []
@@ -358,5 +350,5 @@ async def remembered(
         raise
     except DeepResearchError as error:
         message = f"Nothing was remembered: {error.problem} {error.hint}".strip()
-        return [NoticeAdded(notice=Notice(name="memory", message=message))]
-    return [MemoryWritten(entries=entries)] if entries else []
+        return [ev.NoticeAdded(notice=Notice(name="memory", message=message))]
+    return [ev.MemoryWritten(entries=entries)] if entries else []
