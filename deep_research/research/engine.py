@@ -23,7 +23,6 @@ from deep_research.errors import (
 )
 from deep_research.logs import configure, describe_error, get_log, masked
 from deep_research.research.loops import BackgroundLoop
-from deep_research.research.memories import MemoryVerbs
 from deep_research.research.operations import plain
 from deep_research.research.run_control import CANCEL_WAIT_SECONDS, ResearchHandle, RunControl, as_shared
 from deep_research.research.run_worker import WAKE_INTERVAL_SECONDS, Waker
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
 log = get_log("engine")
 
 
-class DeepResearch(RunControl, MemoryVerbs):
+class DeepResearch(RunControl):
     """An engine: settings, agents, providers and a store, ready to research.
 
     Args:

@@ -21,9 +21,10 @@ from deep_research.errors import (
     UsageError,
 )
 from deep_research.logs import get_log
+from deep_research.research.memories import Memories
 from deep_research.research.operations import plain
 from deep_research.research.run_summary import RunSummary
-from deep_research.research.runs import Runs
+from deep_research.research.runs import Resumption, Runs
 from deep_research.research.sessions import Sessions
 from deep_research.state import CommandKind, RunStatus, WhenDue
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from deep_research.research.loops import BackgroundLoop
     from deep_research.research.result import ResearchResult
     from deep_research.research.run_worker import Worker
-    from deep_research.research.runner import ClaimedRun, Runner
-    from deep_research.research.runs import Waiting
+    from deep_research.research.runner import Runner
+    from deep_research.research.runs import ClaimedRun, Waiting
     from deep_research.state import Budget
     from deep_research.state.events import Event, Progress
     from deep_research.state.journal import Clock
@@ -58,7 +59,7 @@ CANCEL_WAIT_SECONDS = 10.0  # seconds for the owner of a run to end it
 log = get_log("engine")
 
 
-class RunControl(Sessions, ABC):
+class RunControl(Sessions, Memories, ABC):
     """The verbs on runs of an engine, with their plain faces; `DeepResearch` makes what they work with."""
 
     _background: BackgroundLoop
@@ -91,6 +92,12 @@ class RunControl(Sessions, ABC):
     session_turns = plain(Sessions.asession_turns)
     session_rename = plain(Sessions.asession_rename)
     session_delete = plain(Sessions.asession_delete)
+    memory_list = plain(Memories.amemory_list)
+    memory_show = plain(Memories.amemory_show)
+    memory_add = plain(Memories.amemory_add)
+    memory_edit = plain(Memories.amemory_edit)
+    memory_export = plain(Memories.amemory_export)
+    memory_forget = plain(Memories.amemory_forget)
     steer = plain(Runs.asteer)
     pause = plain(Runs.apause)
 
@@ -131,63 +138,41 @@ class RunControl(Sessions, ABC):
 
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
-        return await self._resume(
-            research_id,
-            answer,
-            setup=setup,
-            shared_budget=shared_budget,
-            budget=checked_caps(budget),
-            take_over=take_over,
-        )
+        going = Resumption(answer, budget=checked_caps(budget), take_over=take_over)
+        return await self._resume(research_id, going, setup=setup, shared_budget=shared_budget)
 
     resume = plain(aresume)
 
     async def _resume(
         self,
         research_id: str,
-        answer: Any,
+        going: Resumption,
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
-        by: Literal["owner", "default", "worker"] = "owner",
-        budget: Budget | None = None,
-        take_over: bool = False,
-        parked_at: int | None = None,
-        claim: ClaimedRun | None = None,
     ) -> ResearchResult:
         from deep_research.state import Budget
         from deep_research.store.base import busy
 
         shared = (*self._shared_budget, *as_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
-        row = claim.row if claim else await self._row(research_id)
-        if row.projection.status is RunStatus.COMPLETED and budget is None:
-            if answer is not None:
+        row = going.claim.row if going.claim else await self._row(research_id)
+        if row.projection.status is RunStatus.COMPLETED and going.budget is None:
+            if going.answer is not None:
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
-        if not (take_over or claim) and row.owned(time.time()):  # before it waits for a slot
+        if not (going.take_over or going.claim) and row.owned(time.time()):  # before it waits for a slot
             raise busy(row)
         new, old = setup == "new", await self._setup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
-        parts.models.check(budget or Budget(), shared)
+        parts.models.check(going.budget or Budget(), shared)
         try:
             await self._prepare(parts)
         except ConfigurationError:
             self._variants.refuse(parts, old, new=new)
             raise
         compared = partial(self._variants.going, parts, places=row.places, new=new)
-        return await self._runner.resume(
-            research_id,
-            answer,
-            shared,
-            parts,
-            compared,
-            by,
-            budget=budget,
-            take_over=take_over,
-            parked_at=parked_at,
-            claim=claim,
-        )
+        return await self._runner.resume(research_id, going, shared, parts, compared)
 
     async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
         """Answer the question of a parked run, and continue the run here. With ``run=False`` the answer waits in
@@ -280,8 +265,9 @@ class RunControl(Sessions, ABC):
             )
             return await self.aresult(run_id)
         if waiting.has_answer or not waiting.asks or waiting.default is None:
-            return await self._resume(run_id, None, parked_at=at, claim=claim)
-        return await self._resume(run_id, waiting.default, by="default", parked_at=at, claim=claim)
+            return await self._resume(run_id, Resumption(parked_at=at, claim=claim))
+        going = Resumption(waiting.default, "default", parked_at=at, claim=claim)
+        return await self._resume(run_id, going)
 
     async def awork(self, concurrency: int = 4, *, once: bool = False) -> int:
         """Work on submitted runs, at most ``concurrency`` at once, until `drain` or `close`; with ``once``, until none is
@@ -301,12 +287,11 @@ class RunControl(Sessions, ABC):
         self._refuse_closed()
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
             raise UsageError("concurrency takes a whole number from 1.", hint="For example: work(4)")
-        resume = partial(self._resume, answer=None, by="worker")
         worker = Worker(
             self,
             self._runner,
             concurrency,
-            lambda claim: resume(claim.row.run_id, claim=claim),
+            lambda claim: self._resume(claim.row.run_id, Resumption(by="worker", claim=claim)),
             self._wake_run,
         )
         self._workers.add(worker)

@@ -13,8 +13,8 @@ from deep_research.state import AbortReason, RunStatus
 
 if TYPE_CHECKING:
     from deep_research.research.result import ResearchResult
-    from deep_research.research.runner import ClaimedRun, Runner
-    from deep_research.research.runs import Waiting
+    from deep_research.research.runner import Runner
+    from deep_research.research.runs import ClaimedRun, Waiting
 import weakref
 from collections.abc import Sequence
 from typing import Any

@@ -12,13 +12,14 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from deep_research.assembly import EngineVariants, Parts, ResumePlan, without_effect
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError
 from deep_research.logs import describe_error, get_log
 from deep_research.research.result import ResearchResult
+from deep_research.research.runs import ClaimedRun, Resumption
 from deep_research.research.steering import (
     answer_in,
     caps_of,
@@ -34,7 +35,6 @@ from deep_research.research.steering import (
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
-    Budget,
     CommandKind,
     DeepResearchPhase,
     DeepResearchState,
@@ -121,14 +121,6 @@ def _in_scope(
             return await work(self, *args, **options)
 
     return in_scope
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimedRun:
-    """A run that a worker took from the store, whose lease is renewed from then on."""
-
-    row: RunRow
-    lane: Lane
 
 
 class Runner:
@@ -272,48 +264,40 @@ class Runner:
     async def resume(
         self,
         run_id: str,
-        answer: Any,
+        going: Resumption,
         shared: Sequence[SharedBudget] = (),
         parts: Parts | None = None,
         compared: Callable[[SetUp | None], ResumePlan] = lambda _: ResumePlan(),
-        by: Literal["owner", "default", "worker"] = "owner",
-        *,
-        budget: Budget | None = None,
-        take_over: bool = False,
-        parked_at: int | None = None,
-        claim: ClaimedRun | None = None,
     ) -> ResearchResult:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
-        on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. ``budget`` are caps that
-        are raised; ``take_over``: from a process that lives. ``parked_at`` is the number of the event that it was parked
-        with, where it is to be gone on with from there alone. A run with a ``claim`` is taken already, by a worker that
-        counts its runs itself. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that
-        nobody waits for, `UsageError` for one that does not fit and for a budget that is no larger."""
-        async with nullcontext() if claim else self._loop().slots:
-            taken = self._taken(run_id, parts, shared, parked_at, claim, take_over=take_over)
+        on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for,
+        `UsageError` for one that does not fit and for a budget that is no larger."""
+        async with nullcontext() if going.claim else self._loop().slots:
+            taken = self._taken(run_id, parts, shared, going)
             async with taken as active:
                 journal, state = active.journal, active.journal.state
                 commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
                 unused: list[ev.Event] = []
+                answer = going.answer
                 if answer is None:
                     answer, unused = _queued_answer(commands, journal)
                 question = checked_answer(state, answer) if answer is not None else None
-                caps = budget or caps_of(question, answer)
+                caps = going.budget or caps_of(question, answer)
                 new = raised(state, caps) if caps is not None else None
                 if state.status is RunStatus.COMPLETED and new is None:  # between the look and the taking
                     return ResearchResult.of(state)
-                going = compared(state.setup)
+                plan = compared(state.setup)
                 resumed = ev.RunResumed(
-                    pause_id=question.pause_id if question else None, answer=answer, by=by
+                    pause_id=question.pause_id if question else None, answer=answer, by=going.by
                 )
-                journal.stand(going.places)
-                consume_stops(commands, journal, by_worker=by == "worker")
+                journal.stand(plan.places)
+                consume_stops(commands, journal, by_worker=going.by == "worker")
                 more = under(state, new, active.orchestrator) if new is not None else None
                 await journal.record(
                     resumed,
                     *unused,
                     *(more or ()),
-                    *_set_up_anew(state, going),
+                    *_set_up_anew(state, plan),
                     *(await _taken_up(state, active.orchestrator) if more is None else ()),
                 )
                 return await self._carry_out(active, last_seq=state.seq)
@@ -330,7 +314,7 @@ class Runner:
     ) -> None:
         """Abort a run that nobody works on, where it stands ``parked_at``, or that was claimed. Raises `RunBusyError`
         when somebody does, or did since."""
-        async with self._taken(run_id, None, (), parked_at, claim) as active:
+        async with self._taken(run_id, None, (), Resumption(parked_at=parked_at, claim=claim)) as active:
             question = active.journal.state.question
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
@@ -343,17 +327,13 @@ class Runner:
         run_id: str,
         parts: Parts | None,
         shared: Sequence[SharedBudget],
-        parked_at: int | None,
-        claim: ClaimedRun | None,
-        *,
-        take_over: bool = False,
+        going: Resumption,
     ) -> AsyncIterator[_Active]:
-        """A run that is this process's meanwhile. Raises `RunBusyError` also where it stands elsewhere than
-        ``parked_at``."""
-        journal, elapsed = await self._take(run_id, take_over=take_over, claim=claim)
+        """A run that is this process's meanwhile. Raises `RunBusyError` also where it stands elsewhere by now."""
+        journal, elapsed = await self._take(run_id, take_over=going.take_over, claim=going.claim)
         active = self._activate(journal, elapsed, parts or self._parts, journal.state.options, shared)
         try:
-            if parked_at is not None and journal.state.seq != parked_at:  # somebody was faster
+            if going.parked_at is not None and journal.state.seq != going.parked_at:  # somebody was faster
                 raise busy(await asyncio.to_thread(self._parts.store.run, run_id))
             yield active
         finally:
