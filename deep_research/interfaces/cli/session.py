@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 MAX_DIGITS = 9  # of a number
 _OF_ALL_RUNS = ("list", "waiting", "wake", "sessions")
-_OF_SET_UP = ("--corpus", "--search", "--local-only", "--model", "--preset", "--config", "--set")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +112,6 @@ def command_line(args: Namespace, verb: str, run_id: str) -> str:
             ):  # which a run keeps
                 words += [option.flag, item]
     return shlex.join(words)
-
-
-def flags_of_set_up(args: Namespace) -> list[str]:
-    """The options of a command line that say what a run works with."""
-    of_all = [option.flag for option in COMMON if option.flag in _OF_SET_UP and getattr(args, option.dest)]
-    return of_all + ["--sample"] * bool(getattr(args, "sample", False))
 
 
 def engine_arguments(args: Namespace) -> dict[str, Any]:

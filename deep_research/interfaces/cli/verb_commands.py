@@ -64,10 +64,11 @@ def verb_arguments(session: Look) -> dict[str, Any]:
     arguments: dict[str, Any] = {"research_id": args.id} if hasattr(args, "id") else {}
     for option in command.options:
         value = getattr(args, option.dest)
-        if option.of_verb and option.metavar in ("N", "INTEGER") and value is not None:
+        if not option.of_verb or value in (None, False):
+            continue
+        if option.metavar in ("N", "INTEGER"):
             value = whole_number(option.flag, value, natural=option.metavar == "N")
-        if option.of_verb and value not in (None, False):
-            arguments[option.dest] = value
+        arguments[option.dest] = value
     for name in command.positional:
         if (value := getattr(args, name, None)) is not None:
             arguments[name] = value
