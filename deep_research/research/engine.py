@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from deep_research.phases.gathering.tasks.tool import Tool
     from deep_research.research.arguments import RunArguments, SettingArguments
     from deep_research.research.result import ResearchResult
+    from deep_research.research.runner import Request
     from deep_research.research.sessions import Session
     from deep_research.settings import ResolvedSettings
     from deep_research.sources.documents import Skipped
@@ -187,11 +188,8 @@ class DeepResearch(RunControl):
         Example:
             result = engine.run("Who built Bell Rock?", max_iterations=2)
         """
-        user = await self._user_of(options)
-        question, run_options, shared, parts = self._check_request(query, options, user)
-        await self._check_previous(run_options)
-        await self._prepare(parts)
-        return await self._runner.begin(new_run_id(), question, run_options, shared, parts=parts, user=user)
+        request = await self._new_request(query, options)
+        return await self._runner.begin(new_run_id(), request)
 
     run = plain(arun)
 
@@ -226,14 +224,9 @@ class DeepResearch(RunControl):
 
     async def _begin(self, query: str, options: RunArguments) -> tuple[str, asyncio.Task[ResearchResult]]:
         """A run that is in the store, and the task that carries it out."""
-        user = await self._user_of(options)
-        question, run_options, shared, parts = self._check_request(query, options, user)
-        await self._check_previous(run_options)
-        await self._prepare(parts)
+        request = await self._new_request(query, options)
         run_id, created = new_run_id(), asyncio.Event()
-        task = asyncio.create_task(
-            self._runner.begin(run_id, question, run_options, shared, created, parts, user)
-        )
+        task = asyncio.create_task(self._runner.begin(run_id, request, created))
         try:
             await _until_created(created, task)
         except BaseException:
@@ -265,25 +258,21 @@ class DeepResearch(RunControl):
         """
         from deep_research.research.steering import checked_key, queue_place
 
-        user = await self._user_of(options)
-        question, run_options, _, parts = self._check_request(query, options, user)
         if options.get("shared_budget") is not None:
             raise UsageError(
                 "A submitted run takes no shared_budget.",
                 hint="Pass it to the engine that works on the queue.",
             )
-        await self._check_previous(run_options)
         place = queue_place(priority, not_before)
-        await self._prepare(parts)
-        run_id = new_run_id()
-        if idempotency_key is not None:
-            run_id = keyed_run_id(run_options.user_id, checked_key(idempotency_key))
+        key = None if idempotency_key is None else checked_key(idempotency_key)
+        request = await self._new_request(query, options)
+        run_id = new_run_id() if key is None else keyed_run_id(request.options.user_id, key)
         try:
-            await self._runner.submit(run_id, question, run_options, place, parts, user)
+            await self._runner.submit(run_id, request, place)
         except AppendRefusedError:
-            if idempotency_key is None:
+            if key is None:
                 raise
-            await self._check_repeated(run_id, question, options, run_options)
+            await self._check_repeated(run_id, request, options)
         for worker in tuple(self._workers):
             worker.look()
         return run_id
@@ -296,30 +285,21 @@ class DeepResearch(RunControl):
         """Return the id of the run that was submitted with an idempotency key, or None. Raises the errors of `submit`."""
         from deep_research.research.steering import checked_key
 
-        question, run_options, _, _ = self._check_request(query, options, await self._user_of(options))
-        run_id = keyed_run_id(run_options.user_id, checked_key(idempotency_key))
+        request = await self._request(query, options)
+        run_id = keyed_run_id(request.options.user_id, checked_key(idempotency_key))
         try:
-            await self._check_repeated(run_id, question, options, run_options)
+            await self._check_repeated(run_id, request, options)
         except RunNotFoundError:
             return None
         return run_id
 
-    async def _check_previous(self, options: RunOptions) -> None:
-        """Raises `RunNotFoundError` where the run that another is to follow is not there, or is another user's."""
-        if options.previous_run_id is not None:
-            row = await self._row(options.previous_run_id)
-            if row.user_id != options.user_id:
-                raise RunNotFoundError.of(options.previous_run_id)
-
-    async def _check_repeated(
-        self, run_id: str, question: str, values: Mapping[str, Any], run_options: RunOptions
-    ) -> None:
+    async def _check_repeated(self, run_id: str, request: Request, values: Mapping[str, Any]) -> None:
         """Raises `RunNotFoundError`, and `RepeatedKeyError` where the run was submitted with something else."""
         from deep_research.research.steering import check_repeated
 
         await self._row(run_id)
         log = await asyncio.to_thread(self._read, run_id, 0, 1)
-        check_repeated(run_id, log, question, run_options, values)
+        check_repeated(run_id, log, request.question, request.options, values)
 
     async def aestimate(self, query: str, **options: Unpack[RunArguments]) -> Estimate:
         """Estimate what a run of this question may use, from low to high: searches, pages, requests, tokens and dollars.
@@ -331,8 +311,8 @@ class DeepResearch(RunControl):
         """
         from deep_research.assembly.run_estimate import estimated
 
-        question, run_options, _, parts = self._check_request(query, options, await self._user_of(options))
-        return await estimated(parts, question, run_options)
+        request = await self._request(query, options)
+        return await estimated(request.parts, request.question, request.options)
 
     estimate = plain(aestimate)
 
@@ -465,12 +445,22 @@ class DeepResearch(RunControl):
             )
         return cast("UserContext", context)
 
-    def _check_request(
-        self, query: str, options: Mapping[str, Any], user: UserContext | None = None
-    ) -> tuple[str, RunOptions, Sequence[SharedBudget], Parts]:
+    async def _new_request(self, query: str, options: Mapping[str, Any]) -> Request:
+        """As `_request`, of a run that is to begin. Raises `RunNotFoundError` where the run that it is to follow is not
+        there, or is another user's."""
+        request = await self._request(query, options)
+        previous = request.options.previous_run_id
+        if previous is not None and (await self._row(previous)).user_id != request.options.user_id:
+            raise RunNotFoundError.of(previous)
+        await self._prepare(request.parts)
+        return request
+
+    async def _request(self, query: str, options: Mapping[str, Any]) -> Request:
         from deep_research.models.characters import in_all_texts
+        from deep_research.research.runner import Request
         from deep_research.supervisor.opening import checked_question
 
+        user = await self._user_of(options)
         self._refuse_closed()
         question = checked_question(query, self._settings.max_question_chars)
         values = {"budget": self._budget, **options} if self._budget is not None else dict(options)
@@ -495,7 +485,7 @@ class DeepResearch(RunControl):
                 "An option holds characters that are not text.", hint="Remove them and try again."
             ) from None
         with parts.keyring.scope():
-            return masked(question), in_all_texts(run_options, masked), shared, parts
+            return Request(masked(question), in_all_texts(run_options, masked), shared, parts, user)
 
     def _deeper(self, run_options: RunOptions, values: Mapping[str, Any]) -> RunOptions:
         """The options of the preset `deep`, where neither the run nor a setting names others."""

@@ -291,11 +291,3 @@ ROUTES = {
     "memory_export": Route("GET", "/v1/memory/export"),
     "memory_forget": Route("POST", "/v1/memory/forget"),
 }
-UNROUTED = {
-    "run": "A request is answered at once: POST /v1/runs, and its events.",
-    "start": "As run.",
-    "work": "The process of the server works itself.",
-    "wake": "The worker of the server wakes runs.",
-    "drain": "The server drains when its process is asked to end.",
-    "skipped": "It names files of the server's machine.",
-}

@@ -25,12 +25,6 @@ MAX_CLAIMS = 20  # workers that may die with a run before it is given up
 log = get_log("worker")
 
 
-class Goes(Protocol):
-    """Goes on with a claimed run."""
-
-    def __call__(self, waiting: Waiting, claim: ClaimedRun) -> Awaitable[ResearchResult]: ...
-
-
 class Worker:
     """Works on at most ``concurrency`` runs of a store at once, until it is stopped. ``resume`` goes on with one that is
     queued or was interrupted, ``wake`` with a parked one whose time has come or that was answered."""
@@ -41,7 +35,7 @@ class Worker:
         runner: Runner,
         concurrency: int,
         resume: Callable[[ClaimedRun], Awaitable[ResearchResult]],
-        wake: Goes,
+        wake: Callable[[Waiting, ClaimedRun], Awaitable[ResearchResult]],
     ) -> None:
         self._runs = runs
         self._runner = runner
@@ -56,7 +50,7 @@ class Worker:
         self.count = 0
 
     def stop(self) -> None:
-        """ClaimedRun no further run; those that are worked on go on. From any thread."""
+        """Claim no further run; those that are worked on go on. From any thread."""
         self._stopped = True
         self.look()
 

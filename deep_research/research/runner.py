@@ -123,6 +123,18 @@ def _in_scope(
     return in_scope
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of an engine, checked: a question, the options of its run, the budgets that it draws on beside its
+    own, what it works with, and the user for whom it works."""
+
+    question: str
+    options: RunOptions
+    shared: Sequence[SharedBudget]
+    parts: Parts
+    user: UserContext | None
+
+
 class Runner:
     """All runs of one engine, on whatever loops they were started. ``lasting`` says of the running loop that it is
     the engine's own, on which connections may stay open between runs: nobody tells when another loop ends."""
@@ -150,27 +162,20 @@ class Runner:
 
     @_in_scope
     async def begin(
-        self,
-        run_id: str,
-        query: str,
-        options: RunOptions,
-        shared: Sequence[SharedBudget] = (),
-        created: asyncio.Event | None = None,
-        parts: Parts | None = None,
-        user: UserContext | None = None,
+        self, run_id: str, request: Request, created: asyncio.Event | None = None
     ) -> ResearchResult:
-        """A new run, from its first event to its end, which draws on the ``shared`` budgets too. ``created`` is set once
-        it is in the store; ``parts`` are not those of the engine where the run has a model of its own. ``user`` is for
-        whom it works."""
-        parts, created = parts or self._parts, created or asyncio.Event()
-        journal, elapsed, first = self._new_run(run_id, query, options, parts, user)
-        active = self._activate(journal, elapsed, parts, options, shared)
+        """A new run, from its first event to its end. ``created`` is set once it is in the store."""
+        created = created or asyncio.Event()
+        journal, elapsed, first = self._new_run(run_id, request)
+        active = self._activate(journal, elapsed, request.parts, request.options, request.shared)
         slots = self._loop().slots
         waits = slots.locked()
         opening: list[ev.Event] = [first]
         # One commit less; a subclass has a say in its start.
         if type(active.orchestrator) is SupervisorOrchestrator:
-            state = DeepResearchState(research_id=run_id, query=query, options=options, setup=first.setup)
+            state = DeepResearchState(
+                research_id=run_id, query=request.question, options=request.options, setup=first.setup
+            )
             opening += await active.orchestrator.opening(state)
         try:
             if waits:
@@ -191,28 +196,21 @@ class Runner:
             await self._deactivate(active)
 
     @_in_scope
-    async def submit(
-        self,
-        run_id: str,
-        query: str,
-        options: RunOptions,
-        place: QueuePlace,
-        parts: Parts,
-        user: UserContext | None = None,
-    ) -> None:
+    async def submit(self, run_id: str, request: Request, place: QueuePlace) -> None:
         """Record a run for a worker. Raises `AppendRefusedError` where there is one of that id."""
-        journal, _, first = self._new_run(run_id, query, options, parts, user)
+        journal, _, first = self._new_run(run_id, request)
         await journal.record(first.model_copy(update={"queue": place}))
 
-    def _new_run(
-        self, run_id: str, query: str, options: RunOptions, parts: Parts, user: UserContext | None
-    ) -> tuple[RunJournal, Stopwatch, ev.RunCreated]:
+    def _new_run(self, run_id: str, request: Request) -> tuple[RunJournal, Stopwatch, ev.RunCreated]:
         """What a run is recorded with, and its first event."""
-        lane, elapsed = Lane(run_id, Owner.here(self._token), fence=1), Stopwatch(time.monotonic)
-        new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
+        question, options, parts = request.question, request.options, request.parts
         setup = parts.set_up_now
-        setup = setup if user is None else setup.model_copy(update={"user": user})
-        first = ev.RunCreated(research_id=run_id, query=query, options=options, setup=setup)
+        setup = setup if request.user is None else setup.model_copy(update={"user": request.user})
+        lane, elapsed = Lane(run_id, Owner.here(self._token), fence=1), Stopwatch(time.monotonic)
+        new = NewRun(
+            query=question, user_id=options.user_id, session_id=options.session_id, places=parts.places
+        )
+        first = ev.RunCreated(research_id=run_id, query=question, options=options, setup=setup)
         return self._journal(lane, Fold(), elapsed, new), elapsed, first
 
     async def claim(self, besides: Collection[str] = ()) -> ClaimedRun | None:
