@@ -60,8 +60,15 @@ if TYPE_CHECKING:
         TaskSettings,
         ValidationResult,
     )
-    from deep_research.supervisor.gates import GatePolicy
-    from deep_research.supervisor.hooks import Allow, Park, Refuse, SupervisorHooks, TaskVerdict, Verdict
+    from deep_research.supervisor.hooks import (
+        Allow,
+        GatePolicy,
+        Park,
+        Refuse,
+        SupervisorHooks,
+        TaskVerdict,
+        Verdict,
+    )
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 _HOMES = {
@@ -113,9 +120,9 @@ _HOMES = {
         "TaskSettings",
         "ValidationResult",
     ),
-    "deep_research.supervisor.gates": ("GatePolicy",),
     "deep_research.supervisor.hooks": (
         "Allow",
+        "GatePolicy",
         "Park",
         "Refuse",
         "SupervisorHooks",

@@ -14,8 +14,7 @@ from deep_research.phases.gathering.tasks.tool import Tool
 from deep_research.sources.search import SearchProvider
 from deep_research.state import AgentRole, Permissions
 from deep_research.store import Store
-from deep_research.supervisor.gates import Gates
-from deep_research.supervisor.hooks import SupervisorHooks
+from deep_research.supervisor.hooks import Gates, SupervisorHooks
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 ALL = Permissions()

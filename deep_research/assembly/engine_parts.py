@@ -52,15 +52,9 @@ from deep_research.state import (
 from deep_research.state.journal import Clock, utc_now
 from deep_research.store import Store
 from deep_research.store.factory import make_store
-from deep_research.supervisor.gates import (
-    EXTRACTIVE_AGENTS,
-    PHASE_TYPES,
-    GatePolicy,
-    checked_agents,
-    policies,
-)
-from deep_research.supervisor.hooks import SupervisorHooks
+from deep_research.supervisor.hooks import GatePolicy, SupervisorHooks, policies
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
+from deep_research.supervisor.phase_work import EXTRACTIVE_AGENTS, PHASE_TYPES, checked_agents
 
 log = get_log("assembly")
 CORPUS_AGE_SECONDS = 2.0  # seconds after which a new run looks for changed documents

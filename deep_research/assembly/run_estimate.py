@@ -42,7 +42,7 @@ from deep_research.state import (
 from deep_research.state.events import PlanMade, RunCreated
 from deep_research.state.journal import MemoryJournal
 from deep_research.state.run import AUTO, MAX_SUB_QUERIES
-from deep_research.supervisor import lead, reflection
+from deep_research.supervisor import reflection
 
 SOURCES_SHARE = 0.7  # of the room of a request that reads
 MIN_QUERIES = 2  # of a plan
@@ -265,5 +265,5 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.SYNTHESIZER: report,
         ModelRole.JUDGE: judge.MOST_OUTPUT,
         ModelRole.REFINER: refining.MOST_OUTPUT,
-        ModelRole.SUPERVISOR: max(reflection.MAX_OUTPUT_TOKENS, lead.MAX_OUTPUT_TOKENS),
+        ModelRole.SUPERVISOR: max(reflection.MAX_OUTPUT_TOKENS, reflection.LEAD_OUTPUT_TOKENS),
     }

@@ -20,8 +20,7 @@ from deep_research.setting_fields import value_at
 from deep_research.settings import Settings, path_of
 from deep_research.state import DeepResearchPhase, NamedChoice, SetUp
 from deep_research.state.setup import SETTINGS
-from deep_research.supervisor.gates import GatePolicy
-from deep_research.supervisor.hooks import DECISION_HOOKS, SupervisorHooks
+from deep_research.supervisor.hooks import DECISION_HOOKS, GatePolicy, SupervisorHooks
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 _MAX_NAME_CHARS = 200  # characters of a name that somebody else made

@@ -21,7 +21,7 @@ from deep_research.phases.synthesis import llm as writing
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, ModelRole, RunOptions
 from deep_research.state.phases import EVERY_ROLE
-from deep_research.supervisor import clarifying, lead, reflection
+from deep_research.supervisor import opening, reflection
 
 P, R = DeepResearchPhase, ModelRole
 
@@ -91,7 +91,7 @@ class UsualRequests:
         work, end = self.work, self.end
         yield from self._request(P.PLANNING, R.PLANNER, planning.SYSTEM, 0, 2 * end.answer)
         if work.options.clarify != "never":
-            yield from self._request(P.PLANNING, R.SUPERVISOR, clarifying.SYSTEM, 100, end.answer)
+            yield from self._request(P.PLANNING, R.SUPERVISOR, opening.SYSTEM, 100, end.answer)
         findings, report = 0.0, 0.0
         rounds = (1.0, end.further) if end.further and work.iterations > 1 else (1.0,)
         for number, part in enumerate(rounds):
@@ -140,7 +140,9 @@ class UsualRequests:
         yield from self._request(P.GATHERING, R.REVIEWER, task_review.SYSTEM, SHOWN, end.answer, calls=tries)
         if work.options.tasks.max_waves > 1:
             results = part * work.queries * end.finding
-            yield from self._request(P.GATHERING, R.SUPERVISOR, lead.SYSTEM, results, end.answer, calls=waves)
+            yield from self._request(
+                P.GATHERING, R.SUPERVISOR, reflection.LEAD_SYSTEM, results, end.answer, calls=waves
+            )
 
     def _reading(self, part: float, number: int, findings: float) -> Iterator[Requests]:
         work, end = self.work, self.end

@@ -21,8 +21,7 @@ from deep_research.client.connection import TIMEOUT_SECONDS, Connection, _unread
 from deep_research.client.event_source import drain, event_of, follow_events
 from deep_research.client.memory_calls import MemoryCalls
 from deep_research.errors import ContentMissingError, RunStateError, UnknownNameError, UsageError
-from deep_research.research.operations import of_run
-from deep_research.research.route_table import ROUTES
+from deep_research.research.operations import ROUTES, of_run
 from deep_research.research.run_summary import RunDetail, RunSummary
 from deep_research.research.runs import FORMATS, ReportFormat, Waiting, check_limit, checked_run_id
 from deep_research.research.sessions import SessionSummary, SessionTurn

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from deep_research.escapes import without_escapes
 
-COLUMNS = 80  # where nobody says how many there are
+COLUMNS, LINES = 80, 24  # of a terminal that nobody knows
 _JOINERS = "\u200c\u200d"  # several scripts cannot be written without them
 
 

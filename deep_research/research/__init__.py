@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deep_research.research.engine import DeepResearch
-    from deep_research.research.handle import ResearchHandle
     from deep_research.research.packed_run import PackedRun, open_pack
     from deep_research.research.result import ResearchResult
+    from deep_research.research.run_control import ResearchHandle
     from deep_research.research.run_summary import RunDetail, RunSummary
     from deep_research.research.runs import Runs
 
 _HOMES = {
     "DeepResearch": "engine",
     "PackedRun": "packed_run",
-    "ResearchHandle": "handle",
+    "ResearchHandle": "run_control",
     "ResearchResult": "result",
     "RunDetail": "run_summary",
     "RunSummary": "run_summary",

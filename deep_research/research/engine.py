@@ -22,12 +22,10 @@ from deep_research.errors import (
     UsageError,
 )
 from deep_research.logs import configure, describe_error, get_log, masked
-from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
-from deep_research.research.memories import MemoryVerbs
 from deep_research.research.operations import plain
-from deep_research.research.run_control import CANCEL_WAIT_SECONDS, RunControl, as_shared
-from deep_research.research.waking import WAKE_INTERVAL_SECONDS, Waker
+from deep_research.research.run_control import CANCEL_WAIT_SECONDS, ResearchHandle, RunControl, as_shared
+from deep_research.research.run_worker import WAKE_INTERVAL_SECONDS, Waker
 from deep_research.state.identity import keyed_run_id, new_run_id
 
 # What makes and works on runs is imported where it is first used: a program that only names the class does not pay.
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from deep_research.phases.gathering.tasks.tool import Tool
     from deep_research.research.arguments import RunArguments, SettingArguments
     from deep_research.research.result import ResearchResult
+    from deep_research.research.runner import Request
     from deep_research.research.sessions import Session
     from deep_research.settings import ResolvedSettings
     from deep_research.sources.documents import Skipped
@@ -49,13 +48,12 @@ if TYPE_CHECKING:
     from deep_research.state.events import Event, Progress
     from deep_research.state.journal import Clock
     from deep_research.store import Store
-    from deep_research.supervisor.gates import Gates
-    from deep_research.supervisor.hooks import SupervisorHooks
+    from deep_research.supervisor.hooks import Gates, SupervisorHooks
 
 log = get_log("engine")
 
 
-class DeepResearch(RunControl, MemoryVerbs):
+class DeepResearch(RunControl):
     """An engine: settings, agents, providers and a store, ready to research.
 
     Args:
@@ -190,11 +188,8 @@ class DeepResearch(RunControl, MemoryVerbs):
         Example:
             result = engine.run("Who built Bell Rock?", max_iterations=2)
         """
-        user = await self._user_of(options)
-        question, run_options, shared, parts = self._check_request(query, options, user)
-        await self._check_previous(run_options)
-        await self._prepare(parts)
-        return await self._runner.begin(new_run_id(), question, run_options, shared, parts=parts, user=user)
+        request = await self._new_request(query, options)
+        return await self._runner.begin(new_run_id(), request)
 
     run = plain(arun)
 
@@ -229,14 +224,9 @@ class DeepResearch(RunControl, MemoryVerbs):
 
     async def _begin(self, query: str, options: RunArguments) -> tuple[str, asyncio.Task[ResearchResult]]:
         """A run that is in the store, and the task that carries it out."""
-        user = await self._user_of(options)
-        question, run_options, shared, parts = self._check_request(query, options, user)
-        await self._check_previous(run_options)
-        await self._prepare(parts)
+        request = await self._new_request(query, options)
         run_id, created = new_run_id(), asyncio.Event()
-        task = asyncio.create_task(
-            self._runner.begin(run_id, question, run_options, shared, created, parts, user)
-        )
+        task = asyncio.create_task(self._runner.begin(run_id, request, created))
         try:
             await _until_created(created, task)
         except BaseException:
@@ -266,27 +256,23 @@ class DeepResearch(RunControl, MemoryVerbs):
         Example:
             run_id = engine.submit("Who built Bell Rock?", idempotency_key="order-1874")
         """
-        from deep_research.research.submissions import checked_key, queue_place
+        from deep_research.research.steering import checked_key, queue_place
 
-        user = await self._user_of(options)
-        question, run_options, _, parts = self._check_request(query, options, user)
         if options.get("shared_budget") is not None:
             raise UsageError(
                 "A submitted run takes no shared_budget.",
                 hint="Pass it to the engine that works on the queue.",
             )
-        await self._check_previous(run_options)
         place = queue_place(priority, not_before)
-        await self._prepare(parts)
-        run_id = new_run_id()
-        if idempotency_key is not None:
-            run_id = keyed_run_id(run_options.user_id, checked_key(idempotency_key))
+        key = None if idempotency_key is None else checked_key(idempotency_key)
+        request = await self._new_request(query, options)
+        run_id = new_run_id() if key is None else keyed_run_id(request.options.user_id, key)
         try:
-            await self._runner.submit(run_id, question, run_options, place, parts, user)
+            await self._runner.submit(run_id, request, place)
         except AppendRefusedError:
-            if idempotency_key is None:
+            if key is None:
                 raise
-            await self._check_repeated(run_id, question, options, run_options)
+            await self._check_repeated(run_id, request, options)
         for worker in tuple(self._workers):
             worker.look()
         return run_id
@@ -297,32 +283,23 @@ class DeepResearch(RunControl, MemoryVerbs):
         self, query: str, idempotency_key: str, **options: Unpack[RunArguments]
     ) -> str | None:
         """Return the id of the run that was submitted with an idempotency key, or None. Raises the errors of `submit`."""
-        from deep_research.research.submissions import checked_key
+        from deep_research.research.steering import checked_key
 
-        question, run_options, _, _ = self._check_request(query, options, await self._user_of(options))
-        run_id = keyed_run_id(run_options.user_id, checked_key(idempotency_key))
+        request = await self._request(query, options)
+        run_id = keyed_run_id(request.options.user_id, checked_key(idempotency_key))
         try:
-            await self._check_repeated(run_id, question, options, run_options)
+            await self._check_repeated(run_id, request, options)
         except RunNotFoundError:
             return None
         return run_id
 
-    async def _check_previous(self, options: RunOptions) -> None:
-        """Raises `RunNotFoundError` where the run that another is to follow is not there, or is another user's."""
-        if options.previous_run_id is not None:
-            row = await self._row(options.previous_run_id)
-            if row.user_id != options.user_id:
-                raise RunNotFoundError.of(options.previous_run_id)
-
-    async def _check_repeated(
-        self, run_id: str, question: str, values: Mapping[str, Any], run_options: RunOptions
-    ) -> None:
+    async def _check_repeated(self, run_id: str, request: Request, values: Mapping[str, Any]) -> None:
         """Raises `RunNotFoundError`, and `RepeatedKeyError` where the run was submitted with something else."""
-        from deep_research.research.submissions import check_repeated
+        from deep_research.research.steering import check_repeated
 
         await self._row(run_id)
         log = await asyncio.to_thread(self._read, run_id, 0, 1)
-        check_repeated(run_id, log, question, run_options, values)
+        check_repeated(run_id, log, request.question, request.options, values)
 
     async def aestimate(self, query: str, **options: Unpack[RunArguments]) -> Estimate:
         """Estimate what a run of this question may use, from low to high: searches, pages, requests, tokens and dollars.
@@ -334,8 +311,8 @@ class DeepResearch(RunControl, MemoryVerbs):
         """
         from deep_research.assembly.run_estimate import estimated
 
-        question, run_options, _, parts = self._check_request(query, options, await self._user_of(options))
-        return await estimated(parts, question, run_options)
+        request = await self._request(query, options)
+        return await estimated(request.parts, request.question, request.options)
 
     estimate = plain(aestimate)
 
@@ -468,12 +445,22 @@ class DeepResearch(RunControl, MemoryVerbs):
             )
         return cast("UserContext", context)
 
-    def _check_request(
-        self, query: str, options: Mapping[str, Any], user: UserContext | None = None
-    ) -> tuple[str, RunOptions, Sequence[SharedBudget], Parts]:
+    async def _new_request(self, query: str, options: Mapping[str, Any]) -> Request:
+        """As `_request`, of a run that is to begin. Raises `RunNotFoundError` where the run that it is to follow is not
+        there, or is another user's."""
+        request = await self._request(query, options)
+        previous = request.options.previous_run_id
+        if previous is not None and (await self._row(previous)).user_id != request.options.user_id:
+            raise RunNotFoundError.of(previous)
+        await self._prepare(request.parts)
+        return request
+
+    async def _request(self, query: str, options: Mapping[str, Any]) -> Request:
         from deep_research.models.characters import in_all_texts
+        from deep_research.research.runner import Request
         from deep_research.supervisor.opening import checked_question
 
+        user = await self._user_of(options)
         self._refuse_closed()
         question = checked_question(query, self._settings.max_question_chars)
         values = {"budget": self._budget, **options} if self._budget is not None else dict(options)
@@ -498,7 +485,7 @@ class DeepResearch(RunControl, MemoryVerbs):
                 "An option holds characters that are not text.", hint="Remove them and try again."
             ) from None
         with parts.keyring.scope():
-            return masked(question), in_all_texts(run_options, masked), shared, parts
+            return Request(masked(question), in_all_texts(run_options, masked), shared, parts, user)
 
     def _deeper(self, run_options: RunOptions, values: Mapping[str, Any]) -> RunOptions:
         """The options of the preset `deep`, where neither the run nor a setting names others."""

@@ -16,13 +16,11 @@ from deep_research.memory.entry import (
     MemoryKind,
     new_entry_id,
 )
-from deep_research.research.operations import plain
 from deep_research.research.runs import check_limit
 from deep_research.state.records import Record
 
 if TYPE_CHECKING:
     from deep_research.memory import Memory
-    from deep_research.research.loops import BackgroundLoop
 
     Kinds = Sequence[MemoryKind | str] | MemoryKind | str
 
@@ -143,19 +141,6 @@ class Memories:
         """The entry as it is kept."""
         await asyncio.to_thread(self._memory.put, [entry])
         return await self.amemory_show(entry.id, user_id=entry.user_id)
-
-
-class MemoryVerbs(Memories):
-    """The same of an engine, with their plain faces."""
-
-    _background: BackgroundLoop
-
-    memory_list = plain(Memories.amemory_list)
-    memory_show = plain(Memories.amemory_show)
-    memory_add = plain(Memories.amemory_add)
-    memory_edit = plain(Memories.amemory_edit)
-    memory_export = plain(Memories.amemory_export)
-    memory_forget = plain(Memories.amemory_forget)
 
 
 def checked_user(user_id: object) -> str | None:

@@ -246,3 +246,48 @@ def of_run(verb: Callable[Concatenate[Any, str, P], R]) -> Callable[Concatenate[
     call.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
     call.__qualname__ = f"ResearchHandle.{name}"
     return call
+
+
+_RUN_PATH = "/v1/runs/{research_id}"
+_ENTRY_PATH = "/v1/memory/entries/{entry_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a verb is served. ``without`` are its parameters that a request cannot give."""
+
+    method: str
+    path: str
+    status: int = 200
+    without: tuple[str, ...] = ()
+
+
+ROUTES = {
+    "submit": Route("POST", "/v1/runs", 202),
+    "list": Route("GET", "/v1/runs"),
+    "status": Route("GET", _RUN_PATH),
+    "delete": Route("DELETE", _RUN_PATH, 204),
+    "result": Route("GET", f"{_RUN_PATH}/result"),
+    "report": Route("GET", f"{_RUN_PATH}/report"),
+    "events": Route("GET", f"{_RUN_PATH}/events"),
+    "text": Route("GET", f"{_RUN_PATH}/sources/{{source_id}}/text", without=("source",)),
+    "pack": Route("GET", f"{_RUN_PATH}/pack", without=("path", "force")),
+    "verify": Route("GET", f"{_RUN_PATH}/verification", without=("progress",)),
+    "cancel": Route("POST", f"{_RUN_PATH}/cancel", 202),
+    "pause": Route("POST", f"{_RUN_PATH}/pause", 202),
+    "resume": Route("POST", f"{_RUN_PATH}/resume", 202, without=("shared_budget",)),
+    "steer": Route("POST", f"{_RUN_PATH}/steer", 202),
+    "answer": Route("POST", f"{_RUN_PATH}/answer", 202, without=("run",)),
+    "sessions": Route("GET", "/v1/sessions"),
+    "session_turns": Route("GET", "/v1/sessions/turns"),
+    "session_rename": Route("PUT", "/v1/sessions/title", 204),
+    "session_delete": Route("DELETE", "/v1/sessions", 204),
+    "waiting": Route("GET", "/v1/waiting"),
+    "estimate": Route("POST", "/v1/estimate"),
+    "memory_list": Route("GET", "/v1/memory"),
+    "memory_add": Route("POST", "/v1/memory", 201),
+    "memory_show": Route("GET", _ENTRY_PATH),
+    "memory_edit": Route("PATCH", _ENTRY_PATH),
+    "memory_export": Route("GET", "/v1/memory/export"),
+    "memory_forget": Route("POST", "/v1/memory/forget"),
+}

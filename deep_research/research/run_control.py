@@ -21,9 +21,10 @@ from deep_research.errors import (
     UsageError,
 )
 from deep_research.logs import get_log
+from deep_research.research.memories import Memories
 from deep_research.research.operations import plain
 from deep_research.research.run_summary import RunSummary
-from deep_research.research.runs import Runs
+from deep_research.research.runs import Resumption, Runs
 from deep_research.research.sessions import Sessions
 from deep_research.state import CommandKind, RunStatus, WhenDue
 
@@ -34,12 +35,22 @@ if TYPE_CHECKING:
     from deep_research.research.loops import BackgroundLoop
     from deep_research.research.result import ResearchResult
     from deep_research.research.run_worker import Worker
-    from deep_research.research.runner import ClaimedRun, Runner
-    from deep_research.research.runs import Waiting
+    from deep_research.research.runner import Runner
+    from deep_research.research.runs import ClaimedRun, Waiting
     from deep_research.state import Budget
     from deep_research.state.events import Event, Progress
     from deep_research.state.journal import Clock
     from deep_research.store import Feed
+from collections.abc import Awaitable, Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeVar
+
+from deep_research.research.operations import of_run
+
+if TYPE_CHECKING:
+    from deep_research.research.result import ResearchResult
+    from deep_research.state.events import Event, Progress
+
 
 SetUpChoice = Literal["same", "new"]
 SET_UPS = ("same", "new")
@@ -48,7 +59,7 @@ CANCEL_WAIT_SECONDS = 10.0  # seconds for the owner of a run to end it
 log = get_log("engine")
 
 
-class RunControl(Sessions, ABC):
+class RunControl(Sessions, Memories, ABC):
     """The verbs on runs of an engine, with their plain faces; `DeepResearch` makes what they work with."""
 
     _background: BackgroundLoop
@@ -81,6 +92,12 @@ class RunControl(Sessions, ABC):
     session_turns = plain(Sessions.asession_turns)
     session_rename = plain(Sessions.asession_rename)
     session_delete = plain(Sessions.asession_delete)
+    memory_list = plain(Memories.amemory_list)
+    memory_show = plain(Memories.amemory_show)
+    memory_add = plain(Memories.amemory_add)
+    memory_edit = plain(Memories.amemory_edit)
+    memory_export = plain(Memories.amemory_export)
+    memory_forget = plain(Memories.amemory_forget)
     steer = plain(Runs.asteer)
     pause = plain(Runs.apause)
 
@@ -121,63 +138,41 @@ class RunControl(Sessions, ABC):
 
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
-        return await self._resume(
-            research_id,
-            answer,
-            setup=setup,
-            shared_budget=shared_budget,
-            budget=checked_caps(budget),
-            take_over=take_over,
-        )
+        going = Resumption(answer, budget=checked_caps(budget), take_over=take_over)
+        return await self._resume(research_id, going, setup=setup, shared_budget=shared_budget)
 
     resume = plain(aresume)
 
     async def _resume(
         self,
         research_id: str,
-        answer: Any,
+        going: Resumption,
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
-        by: Literal["owner", "default", "worker"] = "owner",
-        budget: Budget | None = None,
-        take_over: bool = False,
-        parked_at: int | None = None,
-        claim: ClaimedRun | None = None,
     ) -> ResearchResult:
         from deep_research.state import Budget
         from deep_research.store.base import busy
 
         shared = (*self._shared_budget, *as_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
-        row = claim.row if claim else await self._row(research_id)
-        if row.projection.status is RunStatus.COMPLETED and budget is None:
-            if answer is not None:
+        row = going.claim.row if going.claim else await self._row(research_id)
+        if row.projection.status is RunStatus.COMPLETED and going.budget is None:
+            if going.answer is not None:
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
-        if not (take_over or claim) and row.owned(time.time()):  # before it waits for a slot
+        if not (going.take_over or going.claim) and row.owned(time.time()):  # before it waits for a slot
             raise busy(row)
         new, old = setup == "new", await self._setup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
-        parts.models.check(budget or Budget(), shared)
+        parts.models.check(going.budget or Budget(), shared)
         try:
             await self._prepare(parts)
         except ConfigurationError:
             self._variants.refuse(parts, old, new=new)
             raise
         compared = partial(self._variants.going, parts, places=row.places, new=new)
-        return await self._runner.resume(
-            research_id,
-            answer,
-            shared,
-            parts,
-            compared,
-            by,
-            budget=budget,
-            take_over=take_over,
-            parked_at=parked_at,
-            claim=claim,
-        )
+        return await self._runner.resume(research_id, going, shared, parts, compared)
 
     async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
         """Answer the question of a parked run, and continue the run here. With ``run=False`` the answer waits in
@@ -270,8 +265,9 @@ class RunControl(Sessions, ABC):
             )
             return await self.aresult(run_id)
         if waiting.has_answer or not waiting.asks or waiting.default is None:
-            return await self._resume(run_id, None, parked_at=at, claim=claim)
-        return await self._resume(run_id, waiting.default, by="default", parked_at=at, claim=claim)
+            return await self._resume(run_id, Resumption(parked_at=at, claim=claim))
+        going = Resumption(waiting.default, "default", parked_at=at, claim=claim)
+        return await self._resume(run_id, going)
 
     async def awork(self, concurrency: int = 4, *, once: bool = False) -> int:
         """Work on submitted runs, at most ``concurrency`` at once, until `drain` or `close`; with ``once``, until none is
@@ -291,12 +287,11 @@ class RunControl(Sessions, ABC):
         self._refuse_closed()
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
             raise UsageError("concurrency takes a whole number from 1.", hint="For example: work(4)")
-        resume = partial(self._resume, answer=None, by="worker")
         worker = Worker(
             self,
             self._runner,
             concurrency,
-            lambda claim: resume(claim.row.run_id, claim=claim),
+            lambda claim: self._resume(claim.row.run_id, Resumption(by="worker", claim=claim)),
             self._wake_run,
         )
         self._workers.add(worker)
@@ -338,3 +333,74 @@ def as_shared(budget: SharedBudget | None) -> tuple[SharedBudget, ...]:
     if not isinstance(budget, SharedBudget):
         raise SettingsError(f"shared_budget must be a SharedBudget, got {type(budget).__name__}.")
     return (budget,)
+
+
+_T = TypeVar("_T")
+
+
+class ResearchHandle:
+    """A run in the background, from `DeepResearch.start`. The run continues even if nobody holds the handle.
+
+    It has the verbs of `DeepResearch` for its run, ``research_id``. `result` is the result with which the run first ended
+    or parked; `answer` and `resume` return their own results.
+
+    Example:
+        handle = engine.start("Who built Bell Rock?")
+        handle.steer("Also name the engineer.")
+        print(handle.result(timeout=300).report)
+    """
+
+    def __init__(self, engine: RunControl, research_id: str, future: Future[ResearchResult]) -> None:
+        self.research_id = research_id
+        self._engine = engine
+        self._future = future
+
+    def __repr__(self) -> str:
+        return f"ResearchHandle({self.research_id!r}, done={self.done()})"
+
+    def done(self) -> bool:
+        return self._future.done()
+
+    def result(self, timeout: float | None = None) -> ResearchResult:
+        """Wait for the end of the run, at most ``timeout`` seconds.
+
+        Raises `TimeoutError` (the run continues), `StoreError`.
+        """
+        self._engine._background.refuse_reentrance()
+        return self._future.result(timeout)
+
+    async def aresult(self, timeout: float | None = None) -> ResearchResult:
+        async with asyncio.timeout(timeout):
+            return await asyncio.shield(asyncio.wrap_future(self._future))
+
+    status, astatus = of_run(RunControl.status), of_run(RunControl.astatus)
+    report, areport = of_run(RunControl.report), of_run(RunControl.areport)
+    steer, asteer = of_run(RunControl.steer), of_run(RunControl.asteer)
+    pause, apause = of_run(RunControl.pause), of_run(RunControl.apause)
+    answer, aanswer = of_run(RunControl.answer), of_run(RunControl.aanswer)
+    resume, aresume = of_run(RunControl.resume), of_run(RunControl.aresume)
+    cancel, acancel = of_run(RunControl.cancel), of_run(RunControl.acancel)
+    pack, apack = of_run(RunControl.pack), of_run(RunControl.apack)
+    verify, averify = of_run(RunControl.verify), of_run(RunControl.averify)
+    delete, adelete = of_run(RunControl.delete), of_run(RunControl.adelete)
+
+    def events(self, after: int = 0) -> Iterator[Event | Progress]:
+        """Yield the events after a sequence number, live, until the run ends or parks."""
+        follow = self.aevents(after)
+        try:
+            while True:
+                try:
+                    yield self._engine._background.call(_awaited(anext(follow)))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._engine._background.call(_awaited(follow.aclose()))
+
+    async def aevents(self, after: int = 0) -> AsyncGenerator[Event | Progress]:
+        async with aclosing(self._engine.follow(self.research_id, after=after)) as events:
+            async for event in events:
+                yield event
+
+
+async def _awaited(work: Awaitable[_T]) -> _T:
+    return await work

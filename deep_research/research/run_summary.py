@@ -1,21 +1,19 @@
-"""Summary of a run: from its row, as a list shows it, and from its log."""
+"""Summary of a run: from its row, as a list shows it, and from its log; and the filter of a list."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields
 from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from deep_research.state import (
-    AbortReason,
-    DeepResearchPhase,
-    Limit,
-    Notice,
-    ParkedKind,
-    Record,
-    RunStatus,
-)
+from deep_research.errors import UnknownNameError, UsageError
+from deep_research.state import AbortReason, DeepResearchPhase, Limit, Notice, ParkedKind, Record, RunStatus
 from deep_research.state.answers import QuestionAnswer
 from deep_research.state.figures import Figures
+from deep_research.store import RunFilter
 
 if TYPE_CHECKING:
     from deep_research.errors import StoreError
@@ -122,3 +120,35 @@ class RunDetail(RunSummary):
     @classmethod
     def _of(cls, row: RunRow, now: float, **more: Any) -> RunDetail:
         return cls(**dict(RunSummary.of(row, now)), **more)
+
+
+_NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}
+
+
+def filter_of(filters: Mapping[str, Any]) -> RunFilter:
+    """What the caller named as a filter. Raises `UsageError`."""
+    names = [item.name for item in fields(RunFilter)]
+    for name in filters:
+        if name not in names:
+            raise UnknownNameError.of("filter", name, names)
+    return RunFilter(
+        **{name: _filter_value(name, value) for name, value in filters.items() if value is not None}
+    )
+
+
+def _filter_value(name: str, value: Any) -> Any:
+    """The value of a filter."""
+    if name in _NAMED:
+        if value not in list(_NAMED[name]):
+            raise UnknownNameError.of(name, str(value), map(str, _NAMED[name]))
+        return _NAMED[name](value)
+    kind = datetime if name == "due_before" else str
+    if kind is datetime and isinstance(value, str):
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value).astimezone()
+    if not isinstance(value, kind):
+        raise UsageError(
+            f"The filter {name} takes a {kind.__name__}, got {type(value).__name__}.",
+            hint="Omit it to get all runs.",
+        )
+    return value

@@ -6,32 +6,23 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from deep_research.errors import (
-    ConfigurationError,
-    DeepResearchError,
-    RunBusyError,
-    StoreError,
-    UsageError,
-)
+from deep_research.errors import ConfigurationError, DeepResearchError, RunBusyError, StoreError, UsageError
 from deep_research.logs import describe_error, get_log
 from deep_research.research.runs import Runs
 from deep_research.state import AbortReason, RunStatus
 
 if TYPE_CHECKING:
     from deep_research.research.result import ResearchResult
-    from deep_research.research.runner import ClaimedRun, Runner
-    from deep_research.research.runs import Waiting
+    from deep_research.research.runner import Runner
+    from deep_research.research.runs import ClaimedRun, Waiting
+import weakref
+from collections.abc import Sequence
+from typing import Any
 
 RETRY_SECONDS = 30.0  # before a run is claimed again that could not be gone on with
 POLL_SECONDS = 0.5  # between looks at the queue of a store where nothing could be claimed
 MAX_CLAIMS = 20  # workers that may die with a run before it is given up
 log = get_log("worker")
-
-
-class Goes(Protocol):
-    """Goes on with a claimed run."""
-
-    def __call__(self, waiting: Waiting, claim: ClaimedRun) -> Awaitable[ResearchResult]: ...
 
 
 class Worker:
@@ -44,7 +35,7 @@ class Worker:
         runner: Runner,
         concurrency: int,
         resume: Callable[[ClaimedRun], Awaitable[ResearchResult]],
-        wake: Goes,
+        wake: Callable[[Waiting, ClaimedRun], Awaitable[ResearchResult]],
     ) -> None:
         self._runs = runs
         self._runner = runner
@@ -59,7 +50,7 @@ class Worker:
         self.count = 0
 
     def stop(self) -> None:
-        """ClaimedRun no further run; those that are worked on go on. From any thread."""
+        """Claim no further run; those that are worked on go on. From any thread."""
         self._stopped = True
         self.look()
 
@@ -152,3 +143,39 @@ class Worker:
         now = asyncio.get_running_loop().time()
         self._failures = {run_id: until for run_id, until in self._failures.items() if until > now}
         return [*self._failures, *self._tasks.values()]
+
+
+WAKE_INTERVAL_SECONDS = 30.0
+
+
+class Wakes(Protocol):
+    """What can wake runs: an engine."""
+
+    def awake(self) -> Awaitable[Sequence[Any]]: ...
+
+
+class Waker:
+    """Has ``engine`` look for due runs every ``interval`` seconds, in the time of its loop: no jump of the clock makes it
+    look more or less often. It ends with `stop`, or with the engine, which it does not keep alive."""
+
+    def __init__(self, engine: Wakes, interval: float) -> None:
+        self._engine = weakref.ref(engine)
+        self._interval = interval
+        self._stopped = False
+
+    def stop(self) -> None:
+        """No further run is woken."""
+        self._stopped = True
+
+    async def run(self) -> None:
+        """Looks until it is stopped. One look is over before the next begins."""
+        while not self._stopped:
+            await asyncio.sleep(self._interval)
+            engine = self._engine()
+            if engine is None or self._stopped:
+                return
+            try:
+                await engine.awake()
+            except DeepResearchError as error:  # the store may be held by others for a while
+                log.warning("not_looked", error=str(error))
+            del engine

@@ -7,33 +7,34 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from deep_research.assembly import EngineVariants, Parts, ResumePlan, without_effect
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError
 from deep_research.logs import describe_error, get_log
 from deep_research.research.result import ResearchResult
+from deep_research.research.runs import ClaimedRun, Resumption
 from deep_research.research.steering import (
     answer_in,
     caps_of,
     checked_answer,
+    consume_stops,
     is_enough,
     judged,
+    request_release,
     steered,
     unapplied,
     under,
 )
-from deep_research.research.take_over import consume_stops, request_release
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
-    Budget,
     CommandKind,
     DeepResearchPhase,
     DeepResearchState,
@@ -45,15 +46,7 @@ from deep_research.state import (
     SubQueryStatus,
     UserContext,
 )
-from deep_research.state.events import (
-    Event,
-    NoticeAdded,
-    PhaseRetried,
-    RunCreated,
-    RunResumed,
-    SetUpChanged,
-    decode_log,
-)
+from deep_research.state import events as ev
 from deep_research.state.journal import Clock
 from deep_research.state.raising import raised
 from deep_research.state.reducer import Fold, fold
@@ -131,11 +124,15 @@ def _in_scope(
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimedRun:
-    """A run that a worker took from the store, whose lease is renewed from then on."""
+class Request:
+    """What is asked of an engine, checked: a question, the options of its run, the budgets that it draws on beside its
+    own, what it works with, and the user for whom it works."""
 
-    row: RunRow
-    lane: Lane
+    question: str
+    options: RunOptions
+    shared: Sequence[SharedBudget]
+    parts: Parts
+    user: UserContext | None
 
 
 class Runner:
@@ -165,38 +162,25 @@ class Runner:
 
     @_in_scope
     async def begin(
-        self,
-        run_id: str,
-        query: str,
-        options: RunOptions,
-        shared: Sequence[SharedBudget] = (),
-        created: asyncio.Event | None = None,
-        parts: Parts | None = None,
-        user: UserContext | None = None,
+        self, run_id: str, request: Request, created: asyncio.Event | None = None
     ) -> ResearchResult:
-        """A new run, from its first event to its end, which draws on the ``shared`` budgets too. ``created`` is set once
-        it is in the store; ``parts`` are not those of the engine where the run has a model of its own. ``user`` is for
-        whom it works."""
-        parts = parts or self._parts
-        lane = Lane(run_id, Owner.here(self._token), fence=1)
-        new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
-        elapsed = Stopwatch(time.monotonic)
-        journal = self._journal(lane, Fold(), elapsed, new)
-        setup = _for_user(parts.set_up_now, user)
-        first = RunCreated(research_id=run_id, query=query, options=options, setup=setup)
-        active = self._activate(journal, elapsed, parts, options, shared)
+        """A new run, from its first event to its end. ``created`` is set once it is in the store."""
+        created = created or asyncio.Event()
+        journal, elapsed, first = self._new_run(run_id, request)
+        active = self._activate(journal, elapsed, request.parts, request.options, request.shared)
         slots = self._loop().slots
         waits = slots.locked()
-        opening: list[Event] = [first]
-        if (
-            type(active.orchestrator) is SupervisorOrchestrator
-        ):  # one commit less; a subclass has a say in its start
-            state = DeepResearchState(research_id=run_id, query=query, options=options, setup=setup)
+        opening: list[ev.Event] = [first]
+        # One commit less; a subclass has a say in its start.
+        if type(active.orchestrator) is SupervisorOrchestrator:
+            state = DeepResearchState(
+                research_id=run_id, query=request.question, options=request.options, setup=first.setup
+            )
             opening += await active.orchestrator.opening(state)
         try:
             if waits:
                 await journal.record(opening.pop(0))
-                _set(created)
+                created.set()
                 if not await self._admitted(active, slots):
                     return ResearchResult.of(journal.state)
             else:
@@ -204,7 +188,7 @@ class Runner:
             try:
                 if opening:
                     await journal.record(*opening)
-                    _set(created)
+                    created.set()
                 return await self._carry_out(active)
             finally:
                 slots.release()
@@ -212,23 +196,22 @@ class Runner:
             await self._deactivate(active)
 
     @_in_scope
-    async def submit(
-        self,
-        run_id: str,
-        query: str,
-        options: RunOptions,
-        place: QueuePlace,
-        parts: Parts,
-        user: UserContext | None = None,
-    ) -> None:
+    async def submit(self, run_id: str, request: Request, place: QueuePlace) -> None:
         """Record a run for a worker. Raises `AppendRefusedError` where there is one of that id."""
-        lane = Lane(run_id, Owner.here(self._token), fence=1)
-        new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
-        journal = self._journal(lane, Fold(), Stopwatch(time.monotonic), new)
-        setup = _for_user(parts.set_up_now, user)
-        await journal.record(
-            RunCreated(research_id=run_id, query=query, options=options, setup=setup, queue=place)
+        journal, _, first = self._new_run(run_id, request)
+        await journal.record(first.model_copy(update={"queue": place}))
+
+    def _new_run(self, run_id: str, request: Request) -> tuple[RunJournal, Stopwatch, ev.RunCreated]:
+        """What a run is recorded with, and its first event."""
+        question, options, parts = request.question, request.options, request.parts
+        setup = parts.set_up_now
+        setup = setup if request.user is None else setup.model_copy(update={"user": request.user})
+        lane, elapsed = Lane(run_id, Owner.here(self._token), fence=1), Stopwatch(time.monotonic)
+        new = NewRun(
+            query=question, user_id=options.user_id, session_id=options.session_id, places=parts.places
         )
+        first = ev.RunCreated(research_id=run_id, query=question, options=options, setup=setup)
+        return self._journal(lane, Fold(), elapsed, new), elapsed, first
 
     async def claim(self, besides: Collection[str] = ()) -> ClaimedRun | None:
         """Take the run that a worker works on next, none of those ``besides``; None where there is none. Its lease is
@@ -279,54 +262,43 @@ class Runner:
     async def resume(
         self,
         run_id: str,
-        answer: Any,
+        going: Resumption,
         shared: Sequence[SharedBudget] = (),
         parts: Parts | None = None,
         compared: Callable[[SetUp | None], ResumePlan] = lambda _: ResumePlan(),
-        by: Literal["owner", "default", "worker"] = "owner",
-        *,
-        budget: Budget | None = None,
-        take_over: bool = False,
-        parked_at: int | None = None,
-        claim: ClaimedRun | None = None,
     ) -> ResearchResult:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
-        on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. ``budget`` are caps that
-        are raised; ``take_over``: from a process that lives. ``parked_at`` is the number of the event that it was parked
-        with, where it is to be gone on with from there alone. A run with a ``claim`` is taken already, by a worker that
-        counts its runs itself. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that
-        nobody waits for, `UsageError` for one that does not fit and for a budget that is no larger."""
-        async with nullcontext() if claim else self._loop().slots:
-            journal, elapsed = await self._take(run_id, take_over=take_over, claim=claim)
-            state = journal.state
-            active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
-            try:
-                if parked_at is not None and state.seq != parked_at:
-                    raise busy(await asyncio.to_thread(self._parts.store.run, run_id))  # somebody was faster
+        on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for,
+        `UsageError` for one that does not fit and for a budget that is no larger."""
+        async with nullcontext() if going.claim else self._loop().slots:
+            taken = self._taken(run_id, parts, shared, going)
+            async with taken as active:
+                journal, state = active.journal, active.journal.state
                 commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
-                unused: list[Event] = []
+                unused: list[ev.Event] = []
+                answer = going.answer
                 if answer is None:
                     answer, unused = _queued_answer(commands, journal)
                 question = checked_answer(state, answer) if answer is not None else None
-                caps = budget or caps_of(question, answer)
+                caps = going.budget or caps_of(question, answer)
                 new = raised(state, caps) if caps is not None else None
                 if state.status is RunStatus.COMPLETED and new is None:  # between the look and the taking
                     return ResearchResult.of(state)
-                going = compared(state.setup)
-                resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
-                journal.stand(going.places)
-                consume_stops(commands, journal, by_worker=by == "worker")
+                plan = compared(state.setup)
+                resumed = ev.RunResumed(
+                    pause_id=question.pause_id if question else None, answer=answer, by=going.by
+                )
+                journal.stand(plan.places)
+                consume_stops(commands, journal, by_worker=going.by == "worker")
                 more = under(state, new, active.orchestrator) if new is not None else None
                 await journal.record(
                     resumed,
                     *unused,
                     *(more or ()),
-                    *_set_up_anew(state, going),
+                    *_set_up_anew(state, plan),
                     *(await _taken_up(state, active.orchestrator) if more is None else ()),
                 )
                 return await self._carry_out(active, last_seq=state.seq)
-            finally:
-                await self._deactivate(active)
 
     @_in_scope
     async def abandon(
@@ -340,16 +312,28 @@ class Runner:
     ) -> None:
         """Abort a run that nobody works on, where it stands ``parked_at``, or that was claimed. Raises `RunBusyError`
         when somebody does, or did since."""
-        journal, elapsed = await self._take(run_id, claim=claim)
-        active = self._activate(journal, elapsed, self._parts, journal.state.options)
-        try:
-            if parked_at is not None and journal.state.seq != parked_at:
-                raise busy(await asyncio.to_thread(self._parts.store.run, run_id))
-            question = journal.state.question
+        async with self._taken(run_id, None, (), Resumption(parked_at=parked_at, claim=claim)) as active:
+            question = active.journal.state.question
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
             )
-            await active.orchestrator.abort(journal, reason, why or message)
+            await active.orchestrator.abort(active.journal, reason, why or message)
+
+    @asynccontextmanager
+    async def _taken(
+        self,
+        run_id: str,
+        parts: Parts | None,
+        shared: Sequence[SharedBudget],
+        going: Resumption,
+    ) -> AsyncIterator[_Active]:
+        """A run that is this process's meanwhile. Raises `RunBusyError` also where it stands elsewhere by now."""
+        journal, elapsed = await self._take(run_id, take_over=going.take_over, claim=going.claim)
+        active = self._activate(journal, elapsed, parts or self._parts, journal.state.options, shared)
+        try:
+            if going.parked_at is not None and journal.state.seq != going.parked_at:  # somebody was faster
+                raise busy(await asyncio.to_thread(self._parts.store.run, run_id))
+            yield active
         finally:
             await self._deactivate(active)
 
@@ -441,7 +425,7 @@ class Runner:
             raise
 
     def _folded(self, row: RunRow) -> Fold:
-        return fold(decode_log(self._parts.store.read(row.run_id)))
+        return fold(ev.decode_log(self._parts.store.read(row.run_id)))
 
     def _journal(self, lane: Lane, state: Fold, elapsed: Stopwatch, new: NewRun | None = None) -> RunJournal:
         return RunJournal(
@@ -624,7 +608,7 @@ class Runner:
             while True:
                 over = active.over  # asked before reading: what was committed until then is read
                 rows = await asyncio.to_thread(self._parts.store.read, run_id, after=last_seq, limit=500)
-                for event in decode_log(rows):
+                for event in ev.decode_log(rows):
                     last_seq = event.seq
                     await self._call_observer(active, event)
                 if not rows and over:
@@ -663,7 +647,7 @@ async def _plan_estimate(parts: Parts, state: DeepResearchState) -> dict[str, An
     return await of_plan(parts, state)
 
 
-async def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[Event]:
+async def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[ev.Event]:
     """What a resumed run begins with: its first phase, if it never had one; the searches that failed, if for want
     of them there was no evidence; what an agent could not read."""
     if not state.decisions:
@@ -671,13 +655,13 @@ async def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrat
     if state.abort is None or state.abort.reason is not AbortReason.NO_EVIDENCE:
         return []
     if any(s.status is SubQueryStatus.FAILED for s in state.sub_queries):
-        return [PhaseRetried(phase=DeepResearchPhase.GATHERING, attempt=0, asked_by="resume")]
+        return [ev.PhaseRetried(phase=DeepResearchPhase.GATHERING, attempt=0, asked_by="resume")]
     if state.phase is DeepResearchPhase.ANALYSIS and any(notice.name == "agent" for notice in state.notices):
-        return [PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
+        return [ev.PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
     return []
 
 
-def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[Any, list[Event]]:
+def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[Any, list[ev.Event]]:
     """The latest answer that somebody left for the question of the run, if it fits, and what is told of all others. All
     that were left are used up with the next event."""
     parking = journal.state.question
@@ -695,14 +679,12 @@ def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[An
     return answer_value, [_unused(command) for command in answers if command is not answer_command]
 
 
-def _for_user(setup: SetUp, user: UserContext | None) -> SetUp:
-    return setup if user is None else setup.model_copy(update={"user": user})
-
-
-def _set_up_anew(state: DeepResearchState, going: ResumePlan) -> list[Event]:
+def _set_up_anew(state: DeepResearchState, going: ResumePlan) -> list[ev.Event]:
     """What is told of a run that is not gone on with as it was set up. What was told before is not told again."""
-    changed: list[Event] = [SetUpChanged(old=state.setup, new=going.change)] if going.change else []
-    return changed + [NoticeAdded(notice=notice) for notice in going.notices if notice not in state.notices]
+    changed: list[ev.Event] = [ev.SetUpChanged(old=state.setup, new=going.change)] if going.change else []
+    return changed + [
+        ev.NoticeAdded(notice=notice) for notice in going.notices if notice not in state.notices
+    ]
 
 
 async def _record(command: Command, journal: RunJournal) -> None:
@@ -718,15 +700,10 @@ async def _record(command: Command, journal: RunJournal) -> None:
         log.warning("command_not_recorded", run=command.run_id, error=str(error))
 
 
-def _unused(command: Command) -> NoticeAdded:
+def _unused(command: Command) -> ev.NoticeAdded:
     what = "An answer came" if command.kind == CommandKind.ANSWER else f"The command '{command.kind}' came"
     message = f"{what} and was left: the run waited for none."
-    return NoticeAdded(notice=Notice(name="command", message=message))
-
-
-def _set(created: asyncio.Event | None) -> None:
-    if created is not None:
-        created.set()
+    return ev.NoticeAdded(notice=Notice(name="command", message=message))
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], Any]) -> None:

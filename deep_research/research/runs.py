@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -23,15 +21,8 @@ from deep_research.errors import (
     UnknownNameError,
     UsageError,
 )
-from deep_research.research.run_summary import RunDetail, RunSummary
-from deep_research.state import (
-    CommandKind,
-    ParkedKind,
-    Parking,
-    Record,
-    RunStatus,
-    WhenDue,
-)
+from deep_research.research.run_summary import RunDetail, RunSummary, filter_of
+from deep_research.state import CommandKind, ParkedKind, Parking, Record, RunStatus, WhenDue
 from deep_research.state.identity import RUN_ID
 from deep_research.store import RunCursor, RunFilter
 
@@ -42,9 +33,9 @@ if TYPE_CHECKING:
     from deep_research.packs import Manifest, Verification
     from deep_research.research.arguments import FilterArguments
     from deep_research.research.result import ResearchResult
-    from deep_research.state import Citation, DeepResearchState, Quote, SetUp, Source
+    from deep_research.state import Budget, Citation, DeepResearchState, Quote, SetUp, Source
     from deep_research.state.events import Event
-    from deep_research.store import RunRow, Store, StoredEvent
+    from deep_research.store import Lane, RunRow, Store, StoredEvent
 
 ReportFormat = Literal["markdown", "json"]
 FORMATS = ("markdown", "json")
@@ -76,6 +67,29 @@ class Waiting(Record):
         if self.has_answer or self.kind is ParkedKind.SHUTDOWN:
             return True
         return self.until is not None and self.until <= now and self.then is not WhenDue.STAY
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRun:
+    """A run that a worker took from the store, whose lease is renewed from then on."""
+
+    row: RunRow
+    lane: Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """How a run is gone on with. Without an ``answer`` one that was left for the run is taken; ``by`` is who answers.
+    ``budget`` are caps that are raised; ``take_over``: from a process that lives. ``parked_at`` is the number of the
+    event that it was parked with, where it is to be gone on with from there alone. A run with a ``claim`` is taken
+    already, by a worker that counts its runs itself."""
+
+    answer: Any = None
+    by: Literal["owner", "default", "worker"] = "owner"
+    budget: Budget | None = None
+    take_over: bool = False
+    parked_at: int | None = None
+    claim: ClaimedRun | None = None
 
 
 def checked_run_id(research_id: object) -> str:
@@ -122,7 +136,7 @@ class Runs:
             engine.list(status="parked", limit=20)
         """
         check_limit(limit)
-        run_filter = _filter(filters)
+        run_filter = filter_of(filters)
         cursor = await self._cursor(after)
         rows = await asyncio.to_thread(self._store.runs, filter=run_filter, after=cursor, limit=limit)
         now = time.time()
@@ -375,35 +389,3 @@ def check_limit(limit: int | None) -> None:
     """Raises `UsageError`."""
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         raise UsageError("limit must be a whole number above 0.", hint="Omit it to get all.")
-
-
-_NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}
-
-
-def _filter(filters: Mapping[str, Any]) -> RunFilter:
-    """What the caller named as a filter. Raises `UsageError`."""
-    names = [item.name for item in fields(RunFilter)]
-    for name in filters:
-        if name not in names:
-            raise UnknownNameError.of("filter", name, names)
-    return RunFilter(
-        **{name: _filter_value(name, value) for name, value in filters.items() if value is not None}
-    )
-
-
-def _filter_value(name: str, value: Any) -> Any:
-    """The value of a filter."""
-    if name in _NAMED:
-        if value not in list(_NAMED[name]):
-            raise UnknownNameError.of(name, str(value), map(str, _NAMED[name]))
-        return _NAMED[name](value)
-    kind = datetime if name == "due_before" else str
-    if kind is datetime and isinstance(value, str):
-        with suppress(ValueError):
-            value = datetime.fromisoformat(value).astimezone()
-    if not isinstance(value, kind):
-        raise UsageError(
-            f"The filter {name} takes a {kind.__name__}, got {type(value).__name__}.",
-            hint="Omit it to get all runs.",
-        )
-    return value

@@ -19,7 +19,7 @@ from deep_research.errors import (
 )
 from deep_research.memory.base import Memory, storable
 from deep_research.memory.entry import MemoryEntry, MemoryKind
-from deep_research.research.runs import Runs
+from deep_research.research.runs import Runs, check_limit
 from deep_research.state import Record, RunStatus
 from deep_research.state.identity import sha256_hex
 from deep_research.store import RunFilter
@@ -77,8 +77,7 @@ class Sessions(Runs):
         """Return the sessions, or those of one ``user``, the one with the latest run first, at most ``limit``. Raises
         `UsageError`.
         """
-        if limit is not None and (not isinstance(limit, int) or limit < 1):
-            raise UsageError("limit must be a whole number above 0.", hint="Omit it to get all.")
+        check_limit(limit)
         rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(user=user))
         by_session: defaultdict[tuple[str, str | None], list[RunRow]] = defaultdict(list)
         for row in rows:

@@ -21,7 +21,7 @@ from deep_research.state import (
     RunStatus,
     SubQueryStatus,
 )
-from deep_research.state.events import BudgetRaised, Event, NoticeAdded, RunAborted, RunParked, RunSteered
+from deep_research.state import events as ev
 from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.parking import Parking
 from deep_research.state.raising import raised, starts
@@ -31,6 +31,17 @@ from deep_research.text.plain import clean
 
 if TYPE_CHECKING:
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator
+import asyncio
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import cast
+
+from deep_research.errors import RepeatedKeyError, RunBusyError
+from deep_research.setting_fields import flatten, value_at
+from deep_research.state import QueuePlace, RunOptions
+from deep_research.store import RunJournal, Store
+from deep_research.store.base import busy
 
 MAX_GUIDANCE_CHARS = 20_000
 MAX_KIND_CHARS = 40
@@ -43,7 +54,7 @@ def steering(
     drop_sub_query: str | None = None,
     since: date | str | None = None,
     stop_searching: bool = False,
-) -> RunSteered:
+) -> ev.RunSteered:
     """Guidance as the event that it becomes. Raises `UsageError` for what cannot be one."""
     if not isinstance(text, str):
         raise UsageError("The guidance is not a str.", hint="Give a str.")
@@ -60,7 +71,7 @@ def steering(
             "The guidance is empty.",
             hint="Give a text, `drop_sub_query`, `since` or `stop_searching`.",
         )
-    return RunSteered(text=words, dropped=drop_sub_query, since=_day(since), stop_searching=stop_searching)
+    return ev.RunSteered(text=words, dropped=drop_sub_query, since=_day(since), stop_searching=stop_searching)
 
 
 def _day(value: date | str | None) -> date | None:
@@ -72,28 +83,28 @@ def _day(value: date | str | None) -> date | None:
         raise UsageError(f"'{str(value)[:40]}' is not a day.", hint="Write a day as 2026-01-31.") from None
 
 
-def payload(steered: RunSteered) -> str:
+def payload(steered: ev.RunSteered) -> str:
     """Guidance as a row of the queue holds it."""
     return steered.model_dump_json(include={"text", "dropped", "since", "stop_searching"})
 
 
-def steered(words: str) -> RunSteered:
+def steered(words: str) -> ev.RunSteered:
     """The event of a row. One that no version of this package wrote is refused in the log."""
     try:
-        return RunSteered.model_validate_json(words)
+        return ev.RunSteered.model_validate_json(words)
     except ValueError:
-        return RunSteered(refused=UNREADABLE)
+        return ev.RunSteered(refused=UNREADABLE)
 
 
-def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
+def unapplied(command: Command, last_word: ev.Event) -> Sequence[ev.Event]:
     """The events that name a row of the queue which the end of the run leaves undone; none for one that the end fulfils,
     as an abort does a cancellation. A process that asked for the run's release sees by its end that there is nothing to
     take."""
     kind = command.kind
-    is_cancelled = isinstance(last_word, RunAborted) and last_word.reason is AbortReason.CANCELLED
+    is_cancelled = isinstance(last_word, ev.RunAborted) and last_word.reason is AbortReason.CANCELLED
     if (
         kind == CommandKind.RELEASE
-        or isinstance(last_word, RunParked)
+        or isinstance(last_word, ev.RunParked)
         or (kind == CommandKind.CANCEL and is_cancelled)
     ):
         return ()
@@ -104,13 +115,13 @@ def unapplied(command: Command, last_word: Event) -> Sequence[Event]:
             CommandKind.CANCEL: "to cancel it",
         }
         what = next((words for each, words in name.items() if each == kind), f"'{kind[:MAX_KIND_CHARS]}'")
-        return (NoticeAdded(notice=Notice(name="command", message=f"{TOO_LATE}: {what}.")),)
+        return (ev.NoticeAdded(notice=Notice(name="command", message=f"{TOO_LATE}: {what}.")),)
     guidance = steered(command.payload)
     refused = guidance.model_copy(update={"refused": guidance.refused or f"{TOO_LATE}."})
-    return refused, NoticeAdded(notice=guidance_notice(TOO_LATE, in_words(guidance) or UNREADABLE))
+    return refused, ev.NoticeAdded(notice=guidance_notice(TOO_LATE, in_words(guidance) or UNREADABLE))
 
 
-def in_words(steered: RunSteered) -> str:
+def in_words(steered: ev.RunSteered) -> str:
     """All of the guidance, in one line."""
     parts = [
         steered.text,
@@ -129,7 +140,7 @@ def answer_in(words: str) -> Any:
         return None
 
 
-def judged(steered: RunSteered, state: DeepResearchState) -> RunSteered:
+def judged(steered: ev.RunSteered, state: DeepResearchState) -> ev.RunSteered:
     """The event with the reason why it changes nothing, where it cannot."""
     if steered.refused is not None or steered.dropped is None:
         return steered
@@ -208,11 +219,90 @@ def is_enough(question: Parking, answer: Any, state: DeepResearchState) -> bool:
         return False
 
 
-def under(state: DeepResearchState, budget: Budget, orchestrator: SupervisorOrchestrator) -> list[Event]:
+def under(state: DeepResearchState, budget: Budget, orchestrator: SupervisorOrchestrator) -> list[ev.Event]:
     """What is recorded of a run that goes on under another budget. It stands where work remains first; a draft that was
     paid for is kept."""
     phase = starts(state, budget)
-    events: list[Event] = [BudgetRaised(budget=budget)]
+    events: list[ev.Event] = [ev.BudgetRaised(budget=budget)]
     if phase is None:
         return events
     return [*events, orchestrator.first_step(state, phase)]
+
+
+MAX_KEY_CHARS = 255
+
+
+def queue_place(priority: int, not_before: datetime | str | None) -> QueuePlace:
+    """Where a run stands in the queue. A time without a zone is local. Raises `UsageError`."""
+    try:
+        moment = datetime.fromisoformat(not_before) if isinstance(not_before, str) else not_before
+        return QueuePlace(priority=priority, not_before=moment and moment.astimezone(UTC))
+    except (ValueError, OverflowError, AttributeError):  # pydantic's errors are values' too
+        raise UsageError(
+            "priority or not_before is invalid.",
+            hint="priority is a whole number from -100 to 100, not_before a time such as 2026-01-31T18:00.",
+        ) from None
+
+
+def checked_key(key: object) -> str:
+    """Raises `UsageError` for what cannot be an idempotency key."""
+    if isinstance(key, str) and 0 < len(key) <= MAX_KEY_CHARS and key.isprintable():
+        return key
+    raise UsageError(
+        f"An idempotency key has 1 to {MAX_KEY_CHARS} printable characters.", hint="For example a UUID."
+    )
+
+
+def check_repeated(
+    run_id: str, log: Iterable[ev.Event], question: str, options: RunOptions, values: Mapping[str, Any]
+) -> None:
+    """Compare what is submitted with the run that its key belongs to: the question, and of the options those that
+    ``values`` name. Raises `RepeatedKeyError`."""
+    created = cast("ev.RunCreated", next(iter(log)))
+    own = flatten(RunOptions, {n: value for n, value in values.items() if n in RunOptions.model_fields})
+    if created.query == question and all(
+        value_at(created.options, path) == value_at(options, path) for path in own
+    ):
+        return
+    raise RepeatedKeyError(
+        f"The idempotency key belongs to run '{run_id}' with another question or other options.",
+        hint="Use a new key for a new question.",
+        research_id=run_id,
+    )
+
+
+MAX_LEASES = 2  # lease times for which an owner is waited for
+OWNER_POLL_SECONDS = 0.1  # seconds between looks at who owns a run
+
+
+async def request_release(store: Store, run_id: str) -> int | None:
+    """Queue a `release` command for the owner of a run and wait until it is released, at most two lease times. Gives the
+    fence that may be passed over then; None where nobody owns the run. Raises `RunBusyError` where another process was
+    faster, `RunStateError` for a run that completed meanwhile."""
+    row = await asyncio.to_thread(store.run, run_id)
+    if not row.owned(time.time()):
+        return None
+    await asyncio.to_thread(store.enqueue_command, run_id, CommandKind.RELEASE.value)
+    fence, loop = row.fence, asyncio.get_running_loop()
+    until = loop.time() + MAX_LEASES * store.lease
+    while row.owned(time.time()):
+        if row.fence != fence:
+            raise _faster(busy(row))
+        left = until - loop.time()
+        if left <= 0:
+            return fence
+        await asyncio.sleep(min(OWNER_POLL_SECONDS, left))
+        row = await asyncio.to_thread(store.run, run_id)
+    return None
+
+
+def consume_stops(commands: Sequence[Command], journal: RunJournal, *, by_worker: bool) -> None:
+    """Use up the commands that a resumption answers, with its event: `release`, also of a process that died between
+    asking and taking; and `pause`, which a worker that claims the run obeys."""
+    for command in commands:
+        if command.kind == CommandKind.RELEASE or (command.kind == CommandKind.PAUSE and not by_worker):
+            journal.consume(command.id)
+
+
+def _faster(error: RunBusyError) -> RunBusyError:
+    return RunBusyError(error.problem, hint="That process took the run over first.", **error.data)

@@ -14,8 +14,7 @@ from pydantic import BaseModel
 from deep_research.memory import MemoryEntry
 from deep_research.research import DeepResearch
 from deep_research.research.memories import MemoryExport
-from deep_research.research.operations import OPERATIONS
-from deep_research.research.route_table import ROUTES
+from deep_research.research.operations import OPERATIONS, ROUTES
 from deep_research.server.access import SCHEMES, service_of, user_with
 from deep_research.server.list_pages import PAGE_SIZE, Page, entry_at, entry_cursor
 from deep_research.server.problem_responses import PROBLEMS

@@ -11,8 +11,7 @@ from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
-from deep_research.research.operations import OPERATIONS, Operation
-from deep_research.research.route_table import ROUTES, Route
+from deep_research.research.operations import OPERATIONS, ROUTES, Operation, Route
 from deep_research.research.run_summary import RunSummary
 from deep_research.server.access import SCHEMES, run_with, service_of, user_with
 from deep_research.server.problem_responses import PROBLEMS

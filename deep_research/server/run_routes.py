@@ -14,8 +14,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.assembly.named_corpora import named_corpora
 from deep_research.errors import ContentMissingError, RunStateError, UsageError
-from deep_research.research.operations import OPERATIONS, Right
-from deep_research.research.route_table import ROUTES
+from deep_research.research.operations import OPERATIONS, ROUTES, Right
 from deep_research.research.run_summary import RunSummary
 from deep_research.research.runs import Waiting
 from deep_research.server.access import SCHEMES, run_with, service_of, user_with

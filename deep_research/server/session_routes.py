@@ -9,8 +9,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from deep_research.errors import RunNotFoundError
-from deep_research.research.operations import OPERATIONS, Right
-from deep_research.research.route_table import ROUTES
+from deep_research.research.operations import OPERATIONS, ROUTES, Right
 from deep_research.research.sessions import MAX_SESSION_CHARS, SessionSummary, SessionTurn
 from deep_research.server.access import SCHEMES, service_of, user_with
 from deep_research.server.list_pages import Page, page_of

@@ -1,5 +1,5 @@
-"""The supervisor's decisions in the spec's form, and what a dispatch among them decides: which agent does a phase, and
-the options that hold for it. The time is given.
+"""The supervisor's decisions in the spec's form: the dispatch of an agent under the options that hold for a phase, how
+deep the research goes, and whether there is another iteration, with which searches. Pure: the time is given.
 
 A dispatch is in the log before it is acted on, and is read from there, so a resumed run follows it as well. The options
 that a supervisor changed stand apart among its ``inputs``; what it left as it was follows the run, which may be
@@ -7,32 +7,43 @@ steered."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
 from deep_research.errors import ConfigurationError, UnknownNameError
+from deep_research.retrieval.parsed_question import parse_question
 from deep_research.setting_fields import UNSET, flatten, nest, with_values
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentDecision,
     AgentRole,
+    AnswerCoverage,
     ConfidenceLevel,
     DeepResearchPhase,
     DeepResearchState,
+    Depth,
+    FollowUpQuery,
+    GapAnalysis,
     RunOptions,
+    SubQuery,
+    SubQueryStatus,
     ValidationResult,
 )
-from deep_research.state.events import Event, Progress
-from deep_research.state.journal import Content, Journal
+from deep_research.state.identity import sub_query_id
+from deep_research.state.question_parts import AnswerStatus
 
 _STRONG = (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
 _ALL_MET = "All of its rules are met."
 
+STOPPED = "The owner of the run wants nothing more searched."
+_SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}
+AUTO, USUAL = "auto", "standard"
+MAX_QUICK_WORDS = 30  # of a question that may be answered by one search
 EXTRACTIVE = "extractive"  # names the extractive agent of a phase, in place of its own
-_OPTIONS = "options"
+OPTIONS = "options"
 _OF_RUN = ("budget", "provider_id", "corpora", "user_id", "session_id", "metadata")  # no phase has its own
 
 
@@ -55,35 +66,32 @@ def dispatch(state: DeepResearchState, phase: DeepResearchPhase, at: datetime) -
 
 
 def _inputs(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
-    match phase:
-        case DeepResearchPhase.PLANNING:
-            return {
-                "system_prompt": state.options.system_prompt,
-                "max_sub_queries": state.max_sub_queries,
-            }
-        case DeepResearchPhase.GATHERING:
-            return {
-                "sub_queries": [s.query for s in state.pending_sub_queries()],
-                "source_types": list(state.options.source_types),
-                "max_sources_per_query": state.options.max_sources_per_query,
-            }
-        case DeepResearchPhase.ANALYSIS:
-            return {
-                "source_count": len(state.sources),
-                "high_quality_sources": state.high_quality_sources(),
-            }
-        case DeepResearchPhase.SYNTHESIS:
-            return {
-                "finding_count": len(state.findings),
-                "gap_count": len(state.unresolved_gaps()),
-                "has_research_brief": bool(state.research_brief),
-            }
-        case DeepResearchPhase.REFINEMENT:
-            return {
-                "gaps": [g.description for g in state.unresolved_gaps()],
-                "remaining_iterations": state.max_iterations - state.iteration,
-                "has_report_draft": bool(state.report),
-            }
+    by_phase: dict[DeepResearchPhase, dict[str, Any]] = {
+        DeepResearchPhase.PLANNING: {
+            "system_prompt": state.options.system_prompt,
+            "max_sub_queries": state.max_sub_queries,
+        },
+        DeepResearchPhase.GATHERING: {
+            "sub_queries": [s.query for s in state.pending_sub_queries()],
+            "source_types": list(state.options.source_types),
+            "max_sources_per_query": state.options.max_sources_per_query,
+        },
+        DeepResearchPhase.ANALYSIS: {
+            "source_count": len(state.sources),
+            "high_quality_sources": state.high_quality_sources(),
+        },
+        DeepResearchPhase.SYNTHESIS: {
+            "finding_count": len(state.findings),
+            "gap_count": len(state.unresolved_gaps()),
+            "has_research_brief": bool(state.research_brief),
+        },
+        DeepResearchPhase.REFINEMENT: {
+            "gaps": [g.description for g in state.unresolved_gaps()],
+            "remaining_iterations": state.max_iterations - state.iteration,
+            "has_report_draft": bool(state.report),
+        },
+    }
+    return by_phase[phase]
 
 
 def evaluation(
@@ -126,27 +134,54 @@ def with_evaluation(validation: ValidationResult, evaluation: AgentDecision) -> 
 
 
 def _metrics(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
-    match phase:
-        case DeepResearchPhase.PLANNING:
-            return {
-                "sub_query_count": len(state.current_sub_queries()),
-                "has_research_brief": bool(state.research_brief),
-            }
-        case DeepResearchPhase.GATHERING:
-            return {"source_count": len(state.sources)}
-        case DeepResearchPhase.ANALYSIS:
-            return {
-                "finding_count": len(state.findings),
-                "high_confidence_count": sum(f.confidence in _STRONG for f in state.findings),
-            }
-        case DeepResearchPhase.SYNTHESIS:
-            return {"has_report": bool(state.report), "report_length": len(state.report or "")}
-        case DeepResearchPhase.REFINEMENT:
-            recommended = state.recommendation
-            return {
-                "unaddressed_gaps": len(state.unresolved_gaps()),
-                "should_iterate": bool(recommended and recommended.should_iterate),
-            }
+    by_phase: dict[DeepResearchPhase, dict[str, Any]] = {
+        DeepResearchPhase.PLANNING: {
+            "sub_query_count": len(state.current_sub_queries()),
+            "has_research_brief": bool(state.research_brief),
+        },
+        DeepResearchPhase.GATHERING: {"source_count": len(state.sources)},
+        DeepResearchPhase.ANALYSIS: {
+            "finding_count": len(state.findings),
+            "high_confidence_count": sum(f.confidence in _STRONG for f in state.findings),
+        },
+        DeepResearchPhase.SYNTHESIS: {
+            "has_report": bool(state.report),
+            "report_length": len(state.report or ""),
+        },
+        DeepResearchPhase.REFINEMENT: {
+            "unaddressed_gaps": len(state.unresolved_gaps()),
+            "should_iterate": bool(state.recommendation and state.recommendation.should_iterate),
+        },
+    }
+    return by_phase[phase]
+
+
+def reflection_prompt(state: DeepResearchState, phase: DeepResearchPhase) -> str:
+    """The phase's result in figures and the questions to weigh. Pure."""
+    unresolved, total = len(state.unresolved_gaps()), len(state.gaps)
+    brief = "with" if state.research_brief else "without"
+    return {
+        DeepResearchPhase.PLANNING: (
+            f"The plan has {len(state.current_sub_queries())} sub-queries, {brief} a research brief."
+            " Do they cover the whole question? Which side of it is not asked about?"
+        ),
+        DeepResearchPhase.GATHERING: (
+            f"{len(state.sources)} sources were gathered, {state.high_quality_sources()} of high quality."
+            " Are they different enough from one another? Is their quality good enough?"
+        ),
+        DeepResearchPhase.ANALYSIS: (
+            f"{len(state.findings)} findings were drawn and {unresolved} gaps are open."
+            " Do the sources carry the findings? Which gap matters most?"
+        ),
+        DeepResearchPhase.SYNTHESIS: (
+            f"The report has {len(state.report or '')} characters, in iteration {state.iteration} of"
+            f" {state.max_iterations}. Does it answer the question? Is another round worth it?"
+        ),
+        DeepResearchPhase.REFINEMENT: (
+            f"{total - unresolved} of {total} gaps are addressed."
+            " Should the research go on, or is it ready to be finished?"
+        ),
+    }[phase]
 
 
 def iteration(
@@ -182,7 +217,7 @@ def with_options(decision: AgentDecision, default: AgentDecision, options: RunOp
     if not values:
         return decision
     try:
-        own_options = _by_path(values)
+        own_options = by_path(values)
         with_values(options, own_options)
     except UnknownNameError as error:
         raise ConfigurationError(
@@ -194,10 +229,10 @@ def with_options(decision: AgentDecision, default: AgentDecision, options: RunOp
             f"The dispatch to the {decision.agent} cannot be: {'.'.join(map(str, fault['loc']))}: {fault['msg']}.",
             hint="Its inputs may name options of a run, within their bounds.",
         ) from None
-    return decision.model_copy(update={"inputs": {**decision.inputs, _OPTIONS: nest(own_options)}})
+    return decision.model_copy(update={"inputs": {**decision.inputs, OPTIONS: nest(own_options)}})
 
 
-def _by_path(options: Mapping[str, Any]) -> dict[str, Any]:
+def by_path(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options by path, None among them."""
     values = {name: UNSET if value is None else value for name, value in options.items()}
     return flatten(RunOptions, values, kind="option")
@@ -209,57 +244,145 @@ def latest_dispatch(state: DeepResearchState, phase: DeepResearchPhase) -> Agent
     return next((decision for decision in reversed(state.decisions) if decision.action == action), None)
 
 
-def is_extractive(state: DeepResearchState, phase: DeepResearchPhase) -> bool:
-    """Whether the phase was dispatched to the extractive agent."""
-    decision = latest_dispatch(state, phase)
-    return decision is not None and decision.agent == EXTRACTIVE
+# Depth and iterations
 
 
-def is_unknown(decision: AgentDecision, phase: DeepResearchPhase) -> bool:
-    """Whether the dispatch names an agent that there is not."""
-    return decision.agent not in (PHASE_TO_AGENT[phase].value, EXTRACTIVE)
-
-
-def phase_journal(journal: Journal, phase: DeepResearchPhase) -> Journal:
-    """The journal as the agent of the phase sees it."""
-    decision = latest_dispatch(journal.state, phase)
-    options = decision.inputs.get(_OPTIONS) if decision is not None else None
-    return PhaseJournal(journal, options) if options else journal
-
-
-class PhaseJournal:
-    """The journal of a run, whose state shows options of one phase."""
-
-    def __init__(self, journal: Journal, options: dict[str, Any]) -> None:
-        self._journal = journal
-        self._options = options
-        self._last_view: tuple[DeepResearchState, DeepResearchState] | None = (
-            None  # the run's, and with the options
+def follow_ups(state: DeepResearchState) -> tuple[SubQuery, ...]:
+    """The refiner's follow-up queries as new sub-queries: priority gaps first, nothing asked twice, no more than
+    a plan may have. After an ANALYSIS without an answer no refiner was asked: then they are those of the gaps."""
+    if state.searching_stopped:
+        return ()
+    asked = {s.id for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED}
+    if state.phase is DeepResearchPhase.ANALYSIS:
+        assessed: tuple[GapAnalysis, ...] = tuple(
+            GapAnalysis(
+                gap_id=gap.id,
+                follow_up_queries=tuple(
+                    FollowUpQuery(query=query, expected_contribution=gap.description)
+                    for query in gap.suggested_queries
+                ),
+            )
+            for gap in sorted(state.unresolved_gaps(), key=lambda gap: gap.priority)
         )
+    else:
+        assessed = state.gap_analysis
+    open_gaps = {g.id: g for g in state.unresolved_gaps()}
+    first = state.recommendation.priority_gaps if state.recommendation else ()
+    ranked = sorted(
+        (g for g in assessed if g.addressable and g.gap_id in open_gaps),
+        key=lambda g: (g.gap_id not in first, _SEVERITY.get(g.severity, 1)),
+    )
+    fresh: dict[str, SubQuery] = {}
+    for gap in ranked:
+        for item in gap.follow_up_queries:
+            text = " ".join(item.query.split())
+            key = sub_query_id(text)
+            if text and key not in asked and key not in fresh:
+                fresh[key] = SubQuery(
+                    id=key,
+                    query=text,
+                    rationale=item.expected_contribution,
+                    priority=_SEVERITY.get(gap.severity, 1) + 1,
+                    index=state.next_index + len(fresh),
+                    iteration=state.iteration + 1,
+                    gap_id=gap.gap_id,
+                    part_id=open_gaps[gap.gap_id].part_id,
+                )
+    return tuple(fresh.values())[: state.max_follow_ups]
 
-    @property
-    def state(self) -> DeepResearchState:
-        state = self._journal.state
-        if self._last_view is None or self._last_view[0] is not state:
-            options = with_values(state.options, _by_path(self._options))
-            self._last_view = state, state.model_copy(update={"options": options})
-        return self._last_view[1]
 
-    async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
-        await self._journal.record(*events, contents=contents)
+def worth_refining(state: DeepResearchState) -> tuple[bool, str]:
+    """After SYNTHESIS: whether the gaps should be looked into, and why."""
+    if state.searching_stopped:
+        return False, STOPPED
+    gaps = len(state.unresolved_gaps())
+    if not gaps:
+        return False, "No gap is open."
+    are_open = "1 gap is open" if gaps == 1 else f"{gaps} gaps are open"
+    if state.iteration >= state.max_iterations:
+        return False, f"{are_open}, but iteration {state.iteration} was the last allowed."
+    if state.refined == state.iteration:
+        return False, "The gaps of this iteration were assessed already."
+    left = state.max_iterations - state.iteration
+    return True, f"{are_open} and {left} {'iteration is' if left == 1 else 'iterations are'} left."
 
-    async def settle(self) -> None:
-        await self._journal.settle()
 
-    def check(self) -> None:
-        self._journal.check()
+def is_settled(state: DeepResearchState) -> bool:
+    """Whether nothing of a later report is left to be looked at: every part of the question is answered and told of, no
+    gap is open, and no claim is marked. What a model would say of a first report nobody knows."""
+    told = all(v.verdict is AnswerStatus.ANSWERED and v.claim_ids for v in state.verdicts)
+    return (
+        state.iteration > 1
+        and told
+        and not state.has_unresolved_gaps()
+        and not any(claim.is_marked for claim in state.claims)
+    )
 
-    @property
-    def watched(self) -> bool:
-        return self._journal.watched
 
-    def progress(self, note: Progress) -> None:
-        self._journal.progress(note)
+def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:
+    """After REFINEMENT: whether to search again, and why."""
+    if state.searching_stopped:
+        return False, STOPPED
+    if state.recommendation is None or not state.recommendation.should_iterate:
+        return False, "The refiner sees nothing worth a further iteration."
+    if state.iteration >= state.max_iterations:
+        return False, f"Iteration {state.iteration} was the last allowed."
+    fresh = follow_ups(state)
+    if not fresh:
+        return False, "Every follow-up query was asked before."
+    cap = state.options.budget.max_searches
+    if cap is not None and state.usage.searches >= cap and state.options.on_budget_exhausted != "ask":
+        return False, f"The cap of {cap} searches leaves none for another iteration."
+    return True, f"{len(fresh)} follow-up queries may fill open gaps."
 
-    async def texts(self, hashes: Sequence[str]) -> list[str]:
-        return await self._journal.texts(hashes)
+
+def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, str]:
+    """After SYNTHESIS whether to refine, after REFINEMENT whether to search again; and why."""
+    return worth_iterating(state) if phase is DeepResearchPhase.REFINEMENT else worth_refining(state)
+
+
+def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase, *, advised: bool = False) -> str:
+    """Why the research cannot go on after this phase, whoever wants it; nothing where it can. With ``advised`` there is a
+    gap for the refiner."""
+    if state.searching_stopped:
+        return STOPPED
+    if state.iteration >= state.max_iterations:
+        return f"Iteration {state.iteration} was the last allowed."
+    if phase is DeepResearchPhase.REFINEMENT:
+        return (
+            ""
+            if follow_ups(state)
+            else "There is nothing left to ask: every follow-up query was asked before."
+        )
+    if not state.has_unresolved_gaps() and not advised:
+        return "No gap is open."
+    return "" if state.refined < state.iteration else "The gaps of this iteration were assessed already."
+
+
+def depth_of(state: DeepResearchState, *, by_planner: bool = False) -> tuple[Depth, str]:
+    """The depth of a run and why it has it. By rule a short question that asks one thing is quick; ``by_planner``: the
+    planner thinks with a model, and says with its plan whether one search will do."""
+    option = state.options.depth
+    if option != AUTO:
+        return Depth(option), "" if option == USUAL else "It was asked for."
+    if by_planner:
+        return Depth.STANDARD, "The planner may find that one search will do."
+    read = parse_question(state.query)
+    if read.subject or read.is_topic or read.is_broad:
+        return Depth.STANDARD, "An overview is asked for."
+    if len(read.parts) > 1:
+        return Depth.STANDARD, f"The question has {len(read.parts)} parts."
+    if len(state.query.split()) > MAX_QUICK_WORDS:
+        return Depth.STANDARD, "The question is long."
+    return Depth.QUICK, "The question is short, and asks one thing."
+
+
+def falls_short(state: DeepResearchState, *, is_blocked: bool) -> bool:
+    """Whether what a conversation saved does not answer the question, so that it has to be searched; or a quick run
+    whose depth was chosen by rule found no answer, and goes on at the standard depth. Each happens once in a run."""
+    if state.recalling:
+        is_sure = any(finding.confidence in _STRONG for finding in state.findings)
+        return is_blocked or not is_sure or state.answer_coverage is not AnswerCoverage.YES
+    if state.depth is not Depth.QUICK or state.options.depth != AUTO:
+        return False
+    return is_blocked or state.answer_coverage is AnswerCoverage.NO

@@ -1,4 +1,4 @@
-"""Hooks: where the owner of a run looks in and has a say.
+"""Gate policies and hooks: where the owner of a run looks in and has a say.
 
 *Decision hooks* are awaited and may steer; *observers* read the log by cursor and can neither delay nor fail the
 run. A hook that fails is passed over and recorded. `StopResearch` is the one exception that ends a run.
@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from deep_research.errors import UnknownNameError, bounded_line
-from deep_research.logs import cut
+from deep_research.calls import Calls
+from deep_research.errors import StopResearch, StoreError, UnknownNameError, bounded_line
+from deep_research.logs import cut, describe_error, get_log
 from deep_research.models.characters import in_all_texts
 from deep_research.state import (
     AgentDecision,
     DeepResearchPhase,
     DeepResearchState,
+    Parking,
     SupervisorAction,
     TaskFinding,
     TaskState,
@@ -25,12 +28,57 @@ from deep_research.state import (
     ValidationResult,
     WhenDue,
 )
-from deep_research.state.events import Event
+from deep_research.state.events import Event, HookFailed, RunParked
+from deep_research.state.journal import Journal
+from deep_research.state.parking import as_advice
 
 DECISION_HOOKS = ("admit", "before_phase", "after_phase", "think_pause", "gate", "decide_iteration", "review")
 OBSERVERS = ("event", "error")
 HOOKS = (*DECISION_HOOKS, *OBSERVERS)
 MAX_CHARS = 20_000  # of one text that a hook answers with
+log = get_log("supervisor")
+
+
+class GatePolicy(StrEnum):
+    """What the engine does when a gate finds a blocking issue; the default is ``retry``.
+
+    ``proceed`` continues anyway. ``retry`` repeats the phase, at most ``gate_retries`` times, then aborts the run.
+    ``abort`` aborts it at once. ``strict`` is ``retry`` and also blocks on advisory issues
+    (`ValidationResult.advisory`).
+
+    Example:
+        DeepResearch(gates={"analysis": GatePolicy.STRICT})
+    """
+
+    PROCEED = "proceed"
+    RETRY = "retry"
+    ABORT = "abort"
+    STRICT = "strict"
+
+
+Gates = Mapping[DeepResearchPhase, GatePolicy] | Mapping[DeepResearchPhase | str, GatePolicy | str]
+
+
+def policies(values: Gates | None) -> dict[DeepResearchPhase, GatePolicy]:
+    """The policy of every phase. Raises `UnknownNameError`."""
+    by_phase = dict.fromkeys(DeepResearchPhase, GatePolicy.RETRY)
+    for phase, policy in (values or {}).items():
+        if phase not in list(DeepResearchPhase):
+            raise UnknownNameError.of("phase", str(phase), [p.value for p in DeepResearchPhase])
+        if policy not in list(GatePolicy):
+            raise UnknownNameError.of("gate policy", str(policy), [p.value for p in GatePolicy])
+        by_phase[DeepResearchPhase(phase)] = GatePolicy(policy)
+    return by_phase
+
+
+def verdict(validation: ValidationResult, policy: GatePolicy, *, retry_allowed: bool) -> SupervisorAction:
+    """Proceed, retry or abort. Pure."""
+    issues = validation.issues if policy is GatePolicy.STRICT else validation.blocking
+    if not issues or policy is GatePolicy.PROCEED:
+        return SupervisorAction.PROCEED
+    if policy is not GatePolicy.ABORT and retry_allowed:
+        return SupervisorAction.RETRY
+    return SupervisorAction.ABORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,3 +270,96 @@ class SupervisorHooks:
 def overridden(hooks: SupervisorHooks, name: str) -> bool:
     """Whether the user gave this hook: the others are not worth a call."""
     return getattr(type(hooks), name) is not getattr(SupervisorHooks, name) or name in vars(hooks)
+
+
+class ParkedError(Exception):
+    """The run is parked, as its journal has it: nothing more is done."""
+
+
+class HookRaisedError(Exception):
+    """A hook failed where none may; the cause is what it raised."""
+
+    def __init__(self, name: str, error: str) -> None:
+        super().__init__(f"The hook {name} failed: {error}")
+
+
+class HookCalls:
+    """Calls decision hooks, each isolated: a failure is recorded and counts as no answer, unless hooks are ``strict``.
+    ``instead`` are functions that are called in place of hooks, whether or not there are such."""
+
+    def __init__(
+        self,
+        hooks: SupervisorHooks,
+        calls: Calls,
+        timeout: float,
+        *,
+        strict: bool,
+        instead: Mapping[str, Callable[..., Any]],
+    ) -> None:
+        self._hooks = hooks
+        self._calls = calls
+        self.timeout = timeout
+        self._strict = strict
+        self._instead = instead
+
+    def has(self, name: str) -> bool:
+        return name in self._instead or overridden(self._hooks, name)
+
+    async def __call__(
+        self, journal: Journal, name: str, *args: Any, at: str = "", failed: Any = None
+    ) -> Any:
+        """An answer that was given to a pause of this hook counts as its guidance, and it is not called again. ``at``
+        tells the calls of one place apart; ``failed`` is the answer where it fails. Raises `ParkedError`,
+        `HookRaisedError`."""
+        if not self.has(name):
+            return None
+        pause_id = f"{journal.state.pause_id}.{name}" + (f".{at}" if at else "")
+        if pause_id in journal.state.answers:
+            return as_advice(journal.state.answers[pause_id])
+        function = self._instead.get(name) or getattr(self._hooks, name)
+        try:
+            answer = await self._calls(function, *args, timeout=self.timeout)
+        except (StopResearch, StoreError):
+            raise
+        except Exception as error:
+            is_late = isinstance(error, TimeoutError)
+            problem = f"no answer within {self.timeout:g} s" if is_late else describe_error(error)
+            await self._record_failure(journal, name, problem, error)
+            return failed
+        if answer is not None and not isinstance(answer, ANSWERS[name]):
+            problem = f"answered with {type(answer).__name__}, not "
+            problem += " or ".join(kind.__name__ for kind in ANSWERS[name])
+            await self._record_failure(journal, name, problem, TypeError(f"{name} {problem}"))
+            return failed
+        if isinstance(answer, str) and not answer.strip():
+            return None
+        answer = bounded(answer)
+        if isinstance(answer, Park):
+            parking = Parking(
+                waiting_for=answer.waiting_for,
+                until=answer.until,
+                pause_id=pause_id,
+                answer_schema=None if answer.answer_schema is None else dict(answer.answer_schema),
+                default=answer.default,
+                then=WhenDue(answer.then),
+            )
+            await journal.record(RunParked(parking=parking))
+            raise ParkedError
+        return answer
+
+    async def _record_failure(self, journal: Journal, name: str, problem: str, cause: Exception) -> None:
+        log.warning("hook_failed", hook=name, error=problem)
+        await journal.record(HookFailed(hook=name, error=problem))
+        if self._strict:
+            raise HookRaisedError(name, problem) from cause
+
+    async def observe_error(self, error: Exception) -> Exception | None:
+        """Tell the observer, whose run has ended, whatever comes of this; its failure, where hooks are ``strict``."""
+        if not overridden(self._hooks, "error"):
+            return None
+        try:
+            await self._calls(self._hooks.error, error, timeout=self.timeout)
+        except Exception as failure:
+            log.warning("observer_failed", error=describe_error(failure))
+            return failure if self._strict else None
+        return None

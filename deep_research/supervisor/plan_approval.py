@@ -27,14 +27,7 @@ from deep_research.state import (
     SupervisorAction,
     WhenDue,
 )
-from deep_research.state.events import (
-    DecisionMade,
-    Event,
-    GuidanceGiven,
-    PhaseRetried,
-    PlanApproved,
-    RunParked,
-)
+from deep_research.state import events as ev
 from deep_research.state.identity import sub_query_id
 from deep_research.state.parking import as_advice, misfit
 from deep_research.state.plan_terms import PlanTerms
@@ -42,29 +35,9 @@ from deep_research.state.records import ANSWERED
 from deep_research.supervisor import decisions
 
 APPROVE = "approve"
-AGREED = (
-    APPROVE,
-    "approved",
-    "agree",
-    "agreed",
-    "yes",
-    "ok",
-    "okay",
-    "go ahead",
-    "looks good",
-)  # in its place
-REFUSED = (
-    "no",
-    "cancel",
-    "cancelled",
-    "stop",
-    "abort",
-    "reject",
-    "rejected",
-    "refuse",
-    "disagree",
-    "never mind",
-)
+AGREED = (APPROVE, "approved", "agree", "agreed", "yes", "ok", "okay", "go ahead", "looks good")
+_NO = ("no", "cancel", "cancelled", "stop", "abort")
+REFUSED = (*_NO, "reject", "rejected", "refuse", "disagree", "never mind")
 CAPS = ("max_searches", "max_fetches", "max_model_calls", "max_tokens", "max_usd", "max_seconds")
 SITES = ("source_types", "domains", "not_domains")
 DAYS = ("since", "until")
@@ -327,7 +300,7 @@ async def ask_for_approval(
     at: datetime,
     estimate: PlanEstimate | None = None,
     data_sources: Sequence[str] = (),
-) -> list[Event]:
+) -> list[ev.Event]:
     """What is to be recorded before GATHERING begins, empty where nothing is: the run parks with its plan, or does what
     was answered. Raises `StopResearch` where its owner does not want it."""
     if state.plan_approved or not state.options.approve_plan:
@@ -345,7 +318,7 @@ async def ask_for_approval(
             abort_count, pause_id = abort_count - 1, f"{pause_id}+"
             continue
         if agrees(answer):
-            return [PlanApproved(by="owner")]
+            return [ev.PlanApproved(by="owner")]
         if isinstance(answer, str) and replans:
             return planned_again(state, answer, PLAN, at)
         try:
@@ -353,7 +326,7 @@ async def ask_for_approval(
         except BadEditError as error:
             problem, pause_id = f"; what was answered cannot be: {error}", f"{pause_id}+"
             continue
-        return [PlanApproved(sub_queries=edited.sub_queries, terms=edited.terms, by=edited.by)]
+        return [ev.PlanApproved(sub_queries=edited.sub_queries, terms=edited.terms, by=edited.by)]
     searches = len(state.pending_sub_queries())
     may = [name for name in data_sources if state.options.may_search(name)]
     parking = Parking(
@@ -364,7 +337,7 @@ async def ask_for_approval(
         then=WhenDue.STAY,
         about=await plan_data(state, estimate),
     )
-    return [RunParked(parking=parking)]
+    return [ev.RunParked(parking=parking)]
 
 
 async def plan_data(state: DeepResearchState, estimate: PlanEstimate | None) -> dict[str, Any]:
@@ -388,7 +361,7 @@ async def plan_data(state: DeepResearchState, estimate: PlanEstimate | None) -> 
     }
 
 
-def planned_again(state: DeepResearchState, answer: Any, asked_by: str, at: datetime) -> list[Event]:
+def planned_again(state: DeepResearchState, answer: Any, asked_by: str, at: datetime) -> list[ev.Event]:
     """The planning is done again with what the owner said, which all who work later are told too."""
     planning = DeepResearchPhase.PLANNING
     earlier = sum(
@@ -409,7 +382,7 @@ def planned_again(state: DeepResearchState, answer: Any, asked_by: str, at: date
         lasting=True,
     )
     return [
-        GuidanceGiven(guidance=said_so),
-        DecisionMade(action=SupervisorAction.RETRY, decision=decision),
-        PhaseRetried(phase=planning, attempt=earlier + 1, asked_by=ANSWERED),
+        ev.GuidanceGiven(guidance=said_so),
+        ev.DecisionMade(action=SupervisorAction.RETRY, decision=decision),
+        ev.PhaseRetried(phase=planning, attempt=earlier + 1, asked_by=ANSWERED),
     ]

@@ -1,43 +1,36 @@
-"""A finished phase as the supervisor judges it: the gate's verdict, or a hook's instead of it, within bounds; and, once
-it is known where the machine goes, the events that take it there. Pure: the time is given."""
+"""A finished phase as the supervisor judges it: the gate's verdict, or a hook's instead of it, within bounds; whether the
+research goes on; and the events that take the machine there. Pure: the time is given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from deep_research.phases.base import Phase, Retry
 from deep_research.state import (
     AbortReason,
     AgentDecision,
+    AnswerCoverage,
     DeepResearchPhase,
     DeepResearchState,
+    Depth,
     Guidance,
     SupervisorAction,
     ValidationResult,
 )
-from deep_research.state.events import (
-    DecisionMade,
-    DepthChanged,
-    Event,
-    GuidanceGiven,
-    IterationStarted,
-    NoticeAdded,
-    PhaseRetried,
-    PhaseStarted,
-    RunCompleted,
-)
+from deep_research.state import events as ev
+from deep_research.state.journal import Clock
 from deep_research.state.notices import TOO_LATE, guidance_notice
 from deep_research.state.records import EVIDENCE, GATE
-from deep_research.state.transitions import Node, Situation, Transition
+from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions
-from deep_research.supervisor.gates import GatePolicy, verdict
-from deep_research.supervisor.hooks import Verdict
-from deep_research.supervisor.iteration import cannot_iterate, follow_ups
+from deep_research.supervisor.decisions import cannot_iterate, falls_short, follow_ups
+from deep_research.supervisor.hooks import GatePolicy, Verdict, verdict
 
 _FLOW = (SupervisorAction.ITERATE, SupervisorAction.COMPLETE)
 _ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+NOT_NOW = "After synthesis and refinement a phase is done again, or the run ended, by the gate's hook."
 NOT_HERE = "To go on or to finish is decided after synthesis and after refinement."
 OTHER_PHASE = "Only the phase that has ended, or the planning, can be done again."
 NO_RETRY = "The retries of this phase are used up."
@@ -74,7 +67,7 @@ class Review:
     asked_by: str = GATE
     rationale: str = ""
     replan: bool = False
-    depth: DepthChanged | None = None
+    depth: ev.DepthChanged | None = None
     retry: Retry | None = None
     guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
     requests: list[RequestedAction] = field(default_factory=list)
@@ -191,16 +184,127 @@ def situation(review: Review) -> Situation:
     )
 
 
+def deepen(review: Review, state: DeepResearchState) -> None:
+    """A run that found no answer in what its conversation saved is planned anew to search for it; a quick one at the
+    standard depth, where nobody chose its depth."""
+    ended = review.phase is DeepResearchPhase.ANALYSIS
+    unread = state.recalling and review.phase is DeepResearchPhase.GATHERING and not state.sources
+    is_blocked = review.action is not SupervisorAction.PROCEED
+    if not (ended or unread) or not falls_short(state, is_blocked=is_blocked):
+        return
+    reason = "What the conversation saved does not answer the question."
+    if not state.recalling:
+        reason = "One search found no answer."
+        review.depth = ev.DepthChanged(depth=Depth.STANDARD, reason=reason)
+    review.action, review.replan = SupervisorAction.RETRY, True
+    review.asked_by, review.rationale = EVIDENCE, reason
+    # What the gate says is of the evidence that did not do.
+    review.guidance = [(text, origin) for text, origin in review.guidance if origin != GATE]
+
+
+def action_of(review: Review, way: Transition) -> SupervisorAction:
+    """The action that a transition is."""
+    if way.target is Node.ABORTED:
+        return SupervisorAction.ABORT
+    if way.target is Node.COMPLETED:
+        return SupervisorAction.COMPLETE
+    if review.action is SupervisorAction.RETRY:
+        return SupervisorAction.RETRY
+    goes_on = (
+        (Node.SYNTHESIS, Node.REFINEMENT),
+        (Node.REFINEMENT, Node.GATHERING),
+        (Node.ANALYSIS, Node.GATHERING),
+    )
+    return SupervisorAction.ITERATE if (way.source, way.target) in goes_on else SupervisorAction.PROCEED
+
+
+def going_on(
+    review: Review,
+    state: DeepResearchState,
+    decision: AgentDecision,
+    hook: Verdict | str | None,
+    *,
+    is_spent: bool,
+    may_revise: bool,
+    may_critique: bool,
+    at: datetime,
+) -> tuple[Situation, list[ev.Event]]:
+    """After SYNTHESIS and REFINEMENT: go on or finish, by the supervisor's ``decision``, what the ``hook`` answered, and
+    what the supervisor's model wants. ``is_spent``: time or money is used up."""
+    should = bool((decision.outputs or {}).get("should_iterate")) and not is_spent
+    rationale = decision.rationale
+    if should and (bound := cannot_iterate(state, review.phase, advised=True)):
+        should, rationale = False, f"{rationale} {bound}"
+    if isinstance(hook, Verdict):
+        refused = NOT_NOW if hook.action in _HELD else ""
+        review.requests.insert(0, RequestedAction(hook.action, "hook", hook.rationale, refused=refused))
+    advice = hook.guidance if isinstance(hook, Verdict) else hook  # else the answer to a pause of the hook
+    if advice:
+        review.guidance.append((advice, "hook"))
+    request = review.open_request()
+    ended = request is not None and request.action is SupervisorAction.COMPLETE
+    if request is not None and ended:
+        should, rationale = (
+            False,
+            request.rationale or f"{request.who} decided that the research is complete.",
+        )
+    elif request is not None and not cannot_iterate(state, review.phase, advised=review.is_advised(state)):
+        should, rationale = True, request.rationale or f"{request.who} decided to go on."
+    is_refined = review.phase is DeepResearchPhase.REFINEMENT
+    critique = may_revise and may_critique and not ended
+    if critique and not should:
+        rationale = f"{rationale} The report is looked at before it is handed over."
+    situation = Situation(
+        should_iterate=should,
+        follow_ups=len(follow_ups(state)) if is_refined else 0,
+        iterations_left=state.max_iterations - state.iteration,
+        improve_report=is_refined
+        and may_revise
+        and not ended
+        and bool(state.report_improvements or state.remarks),
+        critique=critique,
+    )
+    way = next_transition(Node(review.phase.value), situation)
+    decided = decisions.iteration(
+        state,
+        should_iterate=should,
+        rationale=rationale,
+        next_phase="COMPLETED" if way.target is Node.COMPLETED else way.target.value,
+        at=at,
+    )
+    return situation, [ev.DecisionMade(action=action_of(review, way), decision=decided)]
+
+
+def searching_on(
+    review: Review, situation: Situation, state: DeepResearchState, clock: Clock
+) -> tuple[Situation, list[ev.Event]]:
+    """After an ANALYSIS that found no answer: whether what was found leads to further searches."""
+    fresh = len(follow_ups(state))
+    left = state.max_iterations - state.iteration
+    no_answer = not state.findings or state.answer_coverage is AnswerCoverage.NO
+    if not (no_answer and review.asked_by == GATE and fresh and left > 0):
+        return situation, []
+    decided = decisions.iteration(
+        state,
+        should_iterate=True,
+        rationale=f"Nothing answers yet; {fresh} follow-up queries lead on from what was found.",
+        next_phase=DeepResearchPhase.GATHERING.value,
+        at=clock(),
+    )
+    situation = replace(situation, should_iterate=True, follow_ups=fresh, iterations_left=left)
+    return situation, [ev.DecisionMade(action=SupervisorAction.ITERATE, decision=decided)]
+
+
 def onward(
     state: DeepResearchState,
     review: Review,
     way: Transition,
     at: datetime,
-    start: Callable[[DeepResearchState, DeepResearchPhase], PhaseStarted],
-) -> list[Event]:
+    start: Callable[[DeepResearchState, DeepResearchPhase], ev.PhaseStarted],
+) -> list[ev.Event]:
     """The events that bring the machine to the transition's target, the last of them what ``start`` makes."""
     if way.target is Node.COMPLETED:
-        return [*last_advice(state, review), RunCompleted(rationale=way.label)]
+        return [*last_advice(state, review), ev.RunCompleted(rationale=way.label)]
     target = DeepResearchPhase(way.target.value)
     again = review.action is SupervisorAction.RETRY
     again_from = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.REFINEMENT)
@@ -209,21 +313,23 @@ def onward(
     fresh = follow_ups(state) if iterating else ()
     # What is said between the iterations, or before all else, is for all that follows; a gate speaks of the next step.
     lasting = not again and review.phase in _LASTING
-    events: list[Event] = [
+    events: list[ev.Event] = [
         guidance_event(target, iteration, text, origin, lasting=lasting and origin != GATE)
         for text, origin in review.guidance
     ]
     if again:
         return [*events, *_again(state, review, target, at)]
     if iterating:
-        events.append(IterationStarted(iteration=iteration, sub_queries=fresh))
+        events.append(ev.IterationStarted(iteration=iteration, sub_queries=fresh))
     then = state.model_copy(
         update={"iteration": iteration, "sub_queries": (*state.sub_queries, *fresh)}
     )  # what the agent will be dispatched with
     return [*events, start(then, target)]
 
 
-def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, at: datetime) -> list[Event]:
+def _again(
+    state: DeepResearchState, review: Review, target: DeepResearchPhase, at: datetime
+) -> list[ev.Event]:
     retry = review.retry or Retry()
     issues = (review.rationale,) if review.asked_by == EVIDENCE else review.validation.issues
     decision = decisions.action(
@@ -234,8 +340,8 @@ def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, 
         at=at,
     )
     return [
-        DecisionMade(action=SupervisorAction.RETRY, decision=decision),
-        PhaseRetried(
+        ev.DecisionMade(action=SupervisorAction.RETRY, decision=decision),
+        ev.PhaseRetried(
             phase=target,
             attempt=0 if review.replan else state.attempt + 1,
             issues=issues,
@@ -247,29 +353,29 @@ def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, 
 
 def guidance_event(
     phase: DeepResearchPhase, iteration: int, text: str, origin: str, *, lasting: bool = False
-) -> GuidanceGiven:
+) -> ev.GuidanceGiven:
     """Advice for the agent of a phase, as an event; ``lasting``: and for those that work after it in the iteration."""
-    return GuidanceGiven(
+    return ev.GuidanceGiven(
         guidance=Guidance(phase=phase, iteration=iteration, text=text, origin=origin, lasting=lasting)
     )
 
 
-def last_advice(state: DeepResearchState, review: Review) -> list[Event]:
+def last_advice(state: DeepResearchState, review: Review) -> list[ev.Event]:
     """What was said after the last phase, too late for any agent: it is kept with that phase. What the gate
     says stands in the phase's end."""
     late_texts = [(text, origin) for text, origin in review.guidance if origin != GATE]
     return [
         *(guidance_event(review.phase, state.iteration, text, origin) for text, origin in late_texts),
-        *(NoticeAdded(notice=guidance_notice(TOO_LATE, text)) for text, _ in late_texts),
+        *(ev.NoticeAdded(notice=guidance_notice(TOO_LATE, text)) for text, _ in late_texts),
     ]
 
 
 def request_events(
     state: DeepResearchState, review: Review, next_action: SupervisorAction, at: datetime
-) -> list[Event]:
+) -> list[ev.Event]:
     """The requested actions, once it is known what comes next: a thought of the supervisor's model as the decision that
     it led to; what came to nothing as a request, with the reason."""
-    events: list[Event] = []
+    events: list[ev.Event] = []
     for request in review.requests:
         followed = request.action is next_action or (
             request.action is SupervisorAction.PROCEED and next_action not in _HELD
@@ -285,7 +391,7 @@ def request_events(
         )
         why = None if followed else request.refused or _why_not(state, request, next_action)
         events.append(
-            DecisionMade(action=next_action if followed else request.action, decision=thought, refused=why)
+            ev.DecisionMade(action=next_action if followed else request.action, decision=thought, refused=why)
         )
     return events
 

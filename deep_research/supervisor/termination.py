@@ -1,15 +1,19 @@
-"""The end of a run that does not complete: the reason, what it leaves behind, and whether it waits instead, for a service
-that does not answer or for more at a cap. Pure."""
+"""The end of a run: why it does not complete, what it leaves behind, and whether it waits instead, for a service that
+does not answer or for more at a cap."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from deep_research.errors import ModelError, WorkError
+from deep_research.budget.metered import RunModels
+from deep_research.conversation.user_memory import UserMemory
+from deep_research.errors import DeepResearchError, ModelError, RunStateError, StopResearch, WorkError
 from deep_research.models.failures import Verdict, is_too_long
 from deep_research.phases.synthesis.extractive_synthesizer import ExtractiveSynthesizer, draft
 from deep_research.phases.synthesis.phase import partial_report, synthesizer_input, too_few_supported
@@ -22,17 +26,22 @@ from deep_research.state import (
     DeepResearchState,
     Gap,
     Limit,
+    Notice,
     ParkedKind,
     Parking,
     SubQueryStatus,
+    SupervisorAction,
     ValidationResult,
+    WhenDue,
 )
-from deep_research.state.events import Event, EvidenceWeighed, ReportWritten
+from deep_research.state import events as ev
 from deep_research.state.identity import gap_id
+from deep_research.state.journal import Journal
 from deep_research.state.raising import is_last_iteration, pages_left
 from deep_research.state.records import FETCHES, SHARED
 from deep_research.state.run_reducers import holds_whole_report
 from deep_research.state.spending import ON_MODELS
+from deep_research.supervisor import decisions
 from deep_research.supervisor.plan_approval import PlanEstimate
 
 _EVIDENCE = (DeepResearchPhase.GATHERING, DeepResearchPhase.ANALYSIS)
@@ -95,23 +104,23 @@ def _not_allowed(limits: Sequence[Limit]) -> Iterator[str]:
             yield f"{budget} did not allow more {' or '.join(things)}."
 
 
-def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
+def last_words(state: DeepResearchState, reason: AbortReason) -> list[ev.Event]:
     """What is recorded before the abort: a partial report when there are findings and somebody stopped the run,
     the open questions when there was no evidence."""
     if reason in STOPPED and state.findings:
         return [_partial(state, reason)]
     nothing = not state.findings or state.answer_coverage is AnswerCoverage.NO
     if reason in (AbortReason.NO_EVIDENCE, AbortReason.BUDGET) and nothing:
-        return [EvidenceWeighed(findings=(), gaps=_unanswered(state), contradictions=state.contradictions)]
+        return [ev.EvidenceWeighed(findings=(), gaps=_unanswered(state), contradictions=state.contradictions)]
     return []
 
 
-def made_partial(state: DeepResearchState) -> ReportWritten | None:
+def made_partial(state: DeepResearchState) -> ev.ReportWritten | None:
     """The event of the whole report that a stop makes partial; None where the run has none."""
     whole = holds_whole_report(state.phase, phase_done=state.phase_done)
     if not (state.report and state.report_metadata and whole):
         return None
-    return ReportWritten(
+    return ev.ReportWritten(
         report=state.report,
         metadata=state.report_metadata.model_copy(update={"partial": True}),
         citations=state.citations,
@@ -122,7 +131,7 @@ def made_partial(state: DeepResearchState) -> ReportWritten | None:
     )
 
 
-def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
+def _partial(state: DeepResearchState, reason: AbortReason) -> ev.ReportWritten:
     if (whole := made_partial(state)) is not None:
         return whole
     text = draft(synthesizer_input(state), notice=STOPPED[reason])
@@ -302,3 +311,44 @@ ANSWER: dict[str, Any] = {
         },
     ]
 }
+
+
+PAUSED = Parking(waiting_for="a resume: it was paused", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
+
+
+def shut_down(now: datetime) -> Parking:
+    waiting_for = "another process, since the one that worked on it was stopped"
+    return Parking(waiting_for=waiting_for, until=now, kind=ParkedKind.SHUTDOWN)
+
+
+async def abort(
+    journal: Journal, reason: AbortReason, message: str, now: datetime, lead: Sequence[ev.Event] = ()
+) -> None:
+    """Record an abort with what it leaves behind, after the events of ``lead``."""
+    await journal.settle()  # a call in flight when the run was stopped may just have been recorded
+    state = journal.state
+    if state.status.is_final:
+        return
+    events = await asyncio.to_thread(last_words, state, reason)
+    outputs = {"reason": reason.value}
+    decision = decisions.action(state, name="abort", rationale=message, outputs=outputs, at=now)
+    decided = ev.DecisionMade(action=SupervisorAction.ABORT, decision=decision)
+    aborted = ev.RunAborted(reason=reason, message=message, phase=state.phase, iteration=state.iteration)
+    with suppress(RunStateError):  # its last word was being stored when it was stopped: it stands
+        await journal.record(*lead, *events, decided, aborted)
+
+
+async def remembered(
+    memory: UserMemory | None, state: DeepResearchState, models: RunModels | None
+) -> list[ev.Event]:
+    """What a run leaves in its user's memory as it completes. It completes without a memory too, and says so."""
+    if memory is None or not state.options.remember:
+        return []
+    try:
+        entries = await memory.write(state, models)
+    except StopResearch:
+        raise
+    except DeepResearchError as error:
+        message = f"Nothing was remembered: {error.problem} {error.hint}".strip()
+        return [ev.NoticeAdded(notice=Notice(name="memory", message=message))]
+    return [ev.MemoryWritten(entries=entries)] if entries else []

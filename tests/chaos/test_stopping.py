@@ -17,6 +17,7 @@ from parking import parking_hooks
 
 from deep_research import Budget, DeepResearch, ResearchResult, RunStatus
 from deep_research.errors import AppendRefusedError, RunStateError
+from deep_research.research.runs import Resumption
 from deep_research.state.projection import Projector
 from deep_research.state.reducer import fold
 from deep_research.store import Lane, MemoryStore, Owner, SQLiteStore, Store
@@ -224,7 +225,7 @@ def test_a_run_that_completes_while_another_looks_at_it_is_not_taken_up_again(ma
         store = make_store()
         async with engine_on(store) as engine:
             done = await engine.arun("Who?")
-            result = await engine._runner.resume(done.research_id, None)
+            result = await engine._runner.resume(done.research_id, Resumption())
             assert result.status is RunStatus.COMPLETED
             await same_everywhere(engine, store, result)
             assert result.state.seq == done.state.seq

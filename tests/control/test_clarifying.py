@@ -11,7 +11,7 @@ from deep_research.errors import ModelError, UsageError
 from deep_research.models.failures import Verdict
 from deep_research.state import DeepResearchState, ModelRole, RunOptions
 from deep_research.store import MemoryStore
-from deep_research.supervisor.clarifying import GO_ON, by_rule
+from deep_research.supervisor.opening import GO_ON, by_rule
 from deep_research.testing import ScriptedSearch
 
 VAGUE = "What is it?"

@@ -15,7 +15,7 @@ from witness import Witness, WitnessedSearch
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import SettingsError
-from deep_research.research.waking import Waker
+from deep_research.research.run_worker import Waker
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.supervisor.hooks import Park, SupervisorHooks
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents

@@ -38,8 +38,9 @@ from deep_research.report.report_document import Document
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.state.journal import MemoryJournal
-from deep_research.supervisor.gates import VALIDATORS
-from deep_research.supervisor.reflection import Reflection, reflect, reflection_prompt
+from deep_research.supervisor.decisions import reflection_prompt
+from deep_research.supervisor.phase_work import VALIDATORS
+from deep_research.supervisor.reflection import Reflection, reflect
 from deep_research.text.language import language_of
 from evals.evaluation import ALL, Figures, Progress
 from evals.golden import BY_HAND, PHASES, ByHand, Golden, golden

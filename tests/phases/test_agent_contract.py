@@ -26,7 +26,7 @@ from deep_research.phases.refinement import ExtractiveRefiner
 from deep_research.phases.synthesis import ExtractiveSynthesizer
 from deep_research.sources.search import SearchFilters
 from deep_research.state import PHASE_TO_AGENT, Record
-from deep_research.supervisor.gates import PHASE_TYPES
+from deep_research.supervisor.phase_work import PHASE_TYPES
 from deep_research.testing import FakeClock, ScriptedSearch
 
 CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"

@@ -14,7 +14,7 @@ from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.settings import load_settings, setting_from_text
 from deep_research.state import DeepResearchPhase, DeepResearchState, RunOptions, SubQuery
 from deep_research.state.run import MAX_SUB_QUERIES
-from deep_research.supervisor.iteration import follow_ups
+from deep_research.supervisor.decisions import follow_ups
 from deep_research.testing import ScriptedSearch, scripted_agents
 from deep_research.testing.doubles import codeword
 from deep_research.testing.models import ScriptedModel

@@ -10,11 +10,18 @@ import pytest
 from fastapi.testclient import TestClient
 
 from deep_research import DeepResearch
-from deep_research.research.operations import OPERATIONS
-from deep_research.research.route_table import ROUTES, UNROUTED
+from deep_research.research.operations import OPERATIONS, ROUTES
 from deep_research.server.app import create_app
 from deep_research.server.problems import OPENAI_PATHS
 
+UNROUTED = {
+    "run": "A request is answered at once: POST /v1/runs, and its events.",
+    "start": "As run.",
+    "work": "The process of the server works itself.",
+    "wake": "The worker of the server wakes runs.",
+    "drain": "The server drains when its process is asked to end.",
+    "skipped": "It names files of the server's machine.",
+}
 RUN = "/v1/runs/{research_id}"
 ENTRY = "/v1/memory/entries/{entry_id}"
 CORPUS = "/v1/corpora/{name}"
@@ -136,7 +143,6 @@ def working(engine: DeepResearch) -> Iterator[DeepResearch]:
 def test_every_verb_has_a_route_or_a_reason_for_none() -> None:
     assert set(ROUTES) | set(UNROUTED) == set(OPERATIONS)
     assert not set(ROUTES) & set(UNROUTED)
-    assert all(UNROUTED.values())
 
 
 def test_every_route_is_expected_and_every_expectation_a_route(engine: DeepResearch) -> None:

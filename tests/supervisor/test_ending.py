@@ -6,7 +6,7 @@ from orm_light import BUILT, F1, FINDINGS, TEXTS, state
 from deep_research.report.checking import checked_claims
 from deep_research.state import AbortReason, DeepResearchPhase, Limit, Notice, ValidationResult
 from deep_research.state.question_parts import AnswerStatus, PartVerdict
-from deep_research.supervisor.iteration import is_settled
+from deep_research.supervisor.decisions import is_settled
 from deep_research.supervisor.termination import blocked
 
 NOTHING = ValidationResult(valid=False, blocking=("Nothing was found.",))

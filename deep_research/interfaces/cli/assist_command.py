@@ -27,8 +27,8 @@ from deep_research.capabilities.document_creator import check_replaceable
 from deep_research.capabilities.document_files import FORMATS
 from deep_research.capabilities.research_contract import RESEARCH, ResearchData
 from deep_research.errors import CapabilityError, StoreError, UnknownNameError, UsageError
-from deep_research.interfaces.cli.console import Exit, InputLines
-from deep_research.interfaces.cli.session import Session, command_line
+from deep_research.interfaces.cli.console import Exit
+from deep_research.interfaces.cli.session import InputLines, Session, command_line
 from deep_research.models.language_model import LanguageModel
 from deep_research.presentation import phrases
 from deep_research.state import ModelRole

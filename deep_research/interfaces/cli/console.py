@@ -5,12 +5,9 @@ A reader that went away (``| head``) is no error: the stream falls silent, and t
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import os
 import sys
-import threading
 from argparse import Namespace
 from collections.abc import Sequence
 from enum import IntEnum
@@ -22,10 +19,7 @@ from deep_research.files import beside, whole
 from deep_research.interfaces.cli.options import PROGRAM
 from deep_research.presentation import phrases
 
-LINES = 24  # of a terminal that nobody knows
-_PIECE_BYTES = 65_536
 MAX_STDIN_BYTES = 1_000_000  # of a question; more than any that is accepted
-MAX_LINE_BYTES = 1_000_000
 
 
 class Exit(IntEnum):
@@ -185,7 +179,10 @@ def terminal_size(stream: TextIO) -> os.terminal_size:
     except (OSError, ValueError, AttributeError):
         real = os.terminal_size((0, 0))
     return os.terminal_size(
-        (_number("COLUMNS") or real.columns or phrases.COLUMNS, _number("LINES") or real.lines or LINES)
+        (
+            _number("COLUMNS") or real.columns or phrases.COLUMNS,
+            _number("LINES") or real.lines or phrases.LINES,
+        )
     )
 
 
@@ -221,48 +218,6 @@ def read_stdin() -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError("The question on stdin is not UTF-8 text.", hint="Save it as UTF-8.") from None
-
-
-class InputLines:
-    """The lines of stdin, one after the other. Each piece is read in a thread of its own that nobody waits for, so that
-    Ctrl-C ends the command at once."""
-
-    def __init__(self) -> None:
-        self._read = b""
-        self._is_at_end = False
-
-    async def next(self) -> str | None:
-        """The next line without its end; None at the end of the input. Of one that is longer than `MAX_LINE_BYTES` the
-        rest is the next line."""
-        while b"\n" not in self._read and not self._is_at_end and len(self._read) < MAX_LINE_BYTES:
-            piece = await self._piece()
-            self._read += piece
-            self._is_at_end = not piece
-        if not self._read:
-            return None
-        line, _, self._read = self._read.partition(b"\n")
-        if len(line) > MAX_LINE_BYTES:
-            line, self._read = line[:MAX_LINE_BYTES], line[MAX_LINE_BYTES:] + self._read
-        return line.decode("utf-8", "replace").rstrip("\r")
-
-    async def _piece(self) -> bytes:
-        loop = asyncio.get_running_loop()
-        read: asyncio.Future[bytes] = loop.create_future()
-
-        def deliver(piece: bytes) -> None:
-            if not read.done():
-                read.set_result(piece)
-
-        def wait() -> None:
-            try:
-                piece = os.read(sys.stdin.fileno(), _PIECE_BYTES)
-            except (OSError, ValueError, AttributeError):  # the terminal is gone, or there is no stdin
-                piece = b""
-            with contextlib.suppress(RuntimeError):  # the command has ended meanwhile
-                loop.call_soon_threadsafe(deliver, piece)
-
-        threading.Thread(target=wait, name="input-line", daemon=True).start()
-        return await read
 
 
 # ``--out FILE``: refused before a run when it cannot be written, and never left half written

@@ -71,8 +71,8 @@ def doctor(args: Namespace, console: Console) -> int:
     lines = [line for effective in resolved for line in _setting_lines(effective)]
     broken = any(check.state == BROKEN for check in checks)
     if args.json:
-        found = {"ok": not broken, "checks": list(map(asdict, checks)), "settings": lines}
-        console.print(json.dumps(found, ensure_ascii=False))
+        record = {"ok": not broken, "checks": list(map(asdict, checks)), "settings": lines}
+        console.print(json.dumps(record, ensure_ascii=False))
     else:
         console.print("\n".join(_as_text(checks, lines, min(phrases.COLUMNS, console.columns))))
     return Exit.FAILED if broken else Exit.COMPLETED

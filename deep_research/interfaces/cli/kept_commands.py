@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from deep_research.errors import ContentMissingError, UsageError
 from deep_research.interfaces.cli.console import Console, Exit, check_target, write_whole
-from deep_research.interfaces.cli.session import Look, setting_arguments, settings_in_force, whole_number
+from deep_research.interfaces.cli.session import Look, settings_in_force, whole_number
 from deep_research.patterns import regex
 from deep_research.presentation import phrases
-from deep_research.settings import load_settings
 from deep_research.state.journal import utc_now
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ async def sessions(look: Look) -> int:
     name, user = args.session, args.user
     match args.action:
         case "list":
-            listed = await runs.asessions(user=user)
+            summaries = await runs.asessions(user=user)
             rows = [("SESSION", "USER", "TURNS", "UPDATED", "TITLE OR FIRST QUESTION")]
             rows += [
                 (
@@ -57,10 +56,10 @@ async def sessions(look: Look) -> int:
                     phrases.moment(each.updated_at),
                     phrases.clip(phrases.line(each.title or each.question), MAX_QUESTION_COLUMNS),
                 )
-                for each in listed
+                for each in summaries
             ]
             console.print_rows(
-                args, [each.model_dump(mode="json") for each in listed], rows, "No sessions yet."
+                args, [each.model_dump(mode="json") for each in summaries], rows, "No sessions yet."
             )
         case "show":
             turns = await runs.asession_turns(name, user_id=user)
@@ -112,7 +111,7 @@ _EXAMPLES = {
     "add": 'memory add preferences "Short reports, please."',
     "edit": 'memory edit mem-0123456789abcdef "Long reports, please."',
 }
-_NAME_COLUMNS = 8
+_MIN_NAME_COLUMNS = 8
 
 
 def memory_command(args: Namespace, console: Console) -> int:
@@ -179,8 +178,8 @@ async def _memory(memories: Memories, args: Namespace, console: Console) -> None
                 console.note(f"Wrote {many} to {args.out}.")
         case "forget":
             count = await memories.amemory_forget(args.id, kinds=kinds, everything=args.all, user_id=user)
-            said = f"Forgot {phrases.count(count, 'entry', 'entries')} of {who}."
-            console.print(json.dumps({"forgotten": count}) if args.json else said)
+            words = f"Forgot {phrases.count(count, 'entry', 'entries')} of {who}."
+            console.print(json.dumps({"forgotten": count}) if args.json else words)
         case "show":
             entry = await memories.amemory_show(args.id, user_id=user)
             facts = "\n".join(_facts(entry, console.columns))
@@ -188,8 +187,8 @@ async def _memory(memories: Memories, args: Namespace, console: Console) -> None
         case action:
             change = memories.amemory_add if action == "add" else memories.amemory_edit
             entry = await change(args.id, args.text, user_id=user)
-            said = f"{'Remembered' if action == 'add' else 'Changed'} {entry.id}."
-            console.print(entry.model_dump_json() if args.json else said)
+            words = f"{'Remembered' if action == 'add' else 'Changed'} {entry.id}."
+            console.print(entry.model_dump_json() if args.json else words)
 
 
 def _facts(entry: MemoryEntry, columns: int) -> Iterator[str]:
@@ -202,8 +201,8 @@ def _facts(entry: MemoryEntry, columns: int) -> Iterator[str]:
         "from": phrases.line(entry.words) if entry.words != entry.text else "",
     }
     for name, words in rows.items():
-        lines = phrases.fold(words, columns - _NAME_COLUMNS) if words else ()
-        yield from phrases.beside(f"{name:<{_NAME_COLUMNS}}", lines)
+        lines = phrases.fold(words, columns - _MIN_NAME_COLUMNS) if words else ()
+        yield from phrases.beside(f"{name:<{_MIN_NAME_COLUMNS}}", lines)
 
 
 # Archive
@@ -221,7 +220,7 @@ def archive_command(args: Namespace, console: Console) -> int:
     if args.action != "restore" and (args.hash is not None or args.out is not None):
         raise UsageError(f"archive {args.action} takes neither a hash nor --out.", hint="Remove them.")
     check_target(args.out)
-    settings = load_settings(overrides=setting_arguments(args), config=args.config).settings
+    settings = settings_in_force(args)
     from deep_research.assembly import make_archive  # brings the engine along
 
     archive = make_archive(settings)
@@ -241,8 +240,8 @@ def archive_command(args: Namespace, console: Console) -> int:
             removed = 0
             while now := archive.clean():  # so many at a time
                 removed += now
-            said = f"Removed {phrases.count(removed, 'expired text')}, {len(archive.list()):,} left."
-            console.print(json.dumps({"removed": removed}) if args.json else said)
+            words = f"Removed {phrases.count(removed, 'expired text')}, {len(archive.list()):,} left."
+            console.print(json.dumps({"removed": removed}) if args.json else words)
     return Exit.COMPLETED
 
 
@@ -253,8 +252,8 @@ def _list_archive(archive: Archive, args: Namespace, console: Console, ttl_hours
     for entry in archive.list()[::-1]:
         expires = entry.archived_at + ttl
         size = phrases.in_bytes(entry.size)
-        kept = phrases.moment(entry.archived_at)
-        rows.append((phrases.short_hash(entry.content_hash), kept, _until(expires, now), size))
+        since = phrases.moment(entry.archived_at)
+        rows.append((phrases.short_hash(entry.content_hash), since, _until(expires, now), size))
         records.append(
             entry.model_dump(mode="json", include={"content_hash", "archived_at"})
             | {"expires_at": expires.isoformat().replace("+00:00", "Z"), "size": entry.size}

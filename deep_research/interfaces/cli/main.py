@@ -3,7 +3,6 @@ the engine."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
@@ -147,6 +146,8 @@ def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | No
 async def _look(
     args: Namespace, console: Console, settings: Settings, command: Callable[[Look], Awaitable[int]]
 ) -> int:
+    import asyncio
+
     from deep_research.interfaces.cli.session import Look
     from deep_research.memory.memory_registry import make_memory
     from deep_research.research.sessions import Sessions

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from deep_research.interfaces.cli.console import Console, terminal_size
 from deep_research.interfaces.cli.session import Look, Session
@@ -17,9 +16,6 @@ from deep_research.presentation.event_text import current_queries, in_words, out
 from deep_research.state import DeepResearchPhase, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
-
-if TYPE_CHECKING:
-    pass
 
 _TICK_SECONDS = 0.2  # seconds between drawings
 _INDEXING_SECONDS = 10.0  # seconds between lines about the indexing of documents
@@ -114,11 +110,6 @@ class Watching:
 
     def close(self) -> None:
         """Nothing more comes."""
-
-    @property
-    def last_seq(self) -> int:
-        """The number of the last event."""
-        return self.fold.seq
 
     def recall(self, past: Iterable[ev.Event]) -> None:
         """What happened before, without telling it."""

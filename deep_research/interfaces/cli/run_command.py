@@ -20,13 +20,14 @@ from deep_research.errors import (
     SetUpError,
     UsageError,
 )
-from deep_research.interfaces.cli.console import Exit, InputLines, of_error, of_run, read_stdin, terminal_size
+from deep_research.interfaces.cli.console import Exit, of_error, of_run, read_stdin, terminal_size
+from deep_research.interfaces.cli.options import COMMON
 from deep_research.interfaces.cli.progress import Watching, watcher_for
 from deep_research.interfaces.cli.session import (
+    InputLines,
     Interrupted,
     Session,
     command_line,
-    flags_of_set_up,
     requests_note,
     setting_arguments,
 )
@@ -125,7 +126,9 @@ async def resume_with(session: Session, answer: Any) -> int:
 
 def _set_up_hint(args: Namespace) -> str:
     """What can be done at a prompt about a set-up that is another one than the run's."""
-    flags = " and ".join(flags_of_set_up(args))
+    of_set_up = ("--corpus", "--search", "--local-only", "--model", "--preset", "--config", "--set")
+    names = [option.flag for option in COMMON if option.flag in of_set_up and getattr(args, option.dest)]
+    flags = " and ".join(names + ["--sample"] * args.sample)
     leave = f"Remove {flags}" if flags else "Change the settings back (`doctor` shows where each comes from)"
     return f"{leave} to continue as before, or add --with-new-setup to continue with the new set-up."
 
@@ -231,7 +234,7 @@ async def _follow(
 
 
 async def _show_events(engine: DeepResearch, run_id: str, watch: Watching) -> None:
-    async with aclosing(engine.follow(run_id, watch.last_seq)) as events:
+    async with aclosing(engine.follow(run_id, watch.fold.seq)) as events:
         async for event in events:
             watch.show(event)
 

@@ -19,11 +19,10 @@ from deep_research.interfaces.cli.session import (
     Session,
     engine_arguments,
     folder_file_line,
-    setting_arguments,
+    settings_in_force,
     whole_number,
 )
 from deep_research.presentation import phrases
-from deep_research.settings import load_settings
 
 if TYPE_CHECKING:
     from deep_research.mcp_server.standard_streams import Wire
@@ -102,8 +101,7 @@ def token_command(args: Namespace, console: Console) -> int:
         raise UsageError("token list takes no name.", hint="Remove it.")
     if action != "add" and any((args.role, args.user, args.max_open_runs, args.max_usd_of_run)):
         raise UsageError(f"token {action} takes none of the options of add.", hint="Remove them.")
-    settings = load_settings(overrides=setting_arguments(args), config=args.config).settings
-    path = token_path(args, settings.data_dir)
+    path = token_path(args, settings_in_force(args).data_dir)
     if action == "list":
         _list(path, args, console)
     elif action == "add":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -10,7 +11,7 @@ import signal
 import sys
 import threading
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 MAX_DIGITS = 9  # of a number
 _OF_ALL_RUNS = ("list", "waiting", "wake", "sessions")
-_OF_SET_UP = ("--corpus", "--search", "--local-only", "--model", "--preset", "--config", "--set")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,10 @@ class Look:
         """Whether somebody sits there who can be asked: both ends are a terminal, and the output is not for a program."""
         streams = (sys.stdin, sys.stderr)
         return not self.args.json and all(stream is not None and stream.isatty() for stream in streams)
+
+    def show(self, record: Callable[[], str], lines: Iterable[str]) -> None:
+        """The JSON of a record where that is asked for, else lines."""
+        self.console.print(record() if self.args.json else "\n".join(lines))
 
     def tell(self, record: object, words: str) -> None:
         """What was done, as JSON where that is asked for, else in words for who wants them."""
@@ -108,12 +112,6 @@ def command_line(args: Namespace, verb: str, run_id: str) -> str:
             ):  # which a run keeps
                 words += [option.flag, item]
     return shlex.join(words)
-
-
-def flags_of_set_up(args: Namespace) -> list[str]:
-    """The options of a command line that say what a run works with."""
-    of_all = [option.flag for option in COMMON if option.flag in _OF_SET_UP and getattr(args, option.dest)]
-    return of_all + ["--sample"] * bool(getattr(args, "sample", False))
 
 
 def engine_arguments(args: Namespace) -> dict[str, Any]:
@@ -246,6 +244,8 @@ def folder_file_line(effective: ResolvedSettings) -> str:
     return f"Settings from {file.where} of this folder: {', '.join(names)}."
 
 
+_PIECE_BYTES = 65_536
+MAX_LINE_BYTES = 1_000_000
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -320,3 +320,45 @@ def run_with_signals(
             interrupted = error
     interrupted.exit = signals.code
     raise interrupted
+
+
+class InputLines:
+    """The lines of stdin, one after the other. Each piece is read in a thread of its own that nobody waits for, so that
+    Ctrl-C ends the command at once."""
+
+    def __init__(self) -> None:
+        self._read = b""
+        self._is_at_end = False
+
+    async def next(self) -> str | None:
+        """The next line without its end; None at the end of the input. Of one that is longer than `MAX_LINE_BYTES` the
+        rest is the next line."""
+        while b"\n" not in self._read and not self._is_at_end and len(self._read) < MAX_LINE_BYTES:
+            piece = await self._piece()
+            self._read += piece
+            self._is_at_end = not piece
+        if not self._read:
+            return None
+        line, _, self._read = self._read.partition(b"\n")
+        if len(line) > MAX_LINE_BYTES:
+            line, self._read = line[:MAX_LINE_BYTES], line[MAX_LINE_BYTES:] + self._read
+        return line.decode("utf-8", "replace").rstrip("\r")
+
+    async def _piece(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        read: asyncio.Future[bytes] = loop.create_future()
+
+        def deliver(piece: bytes) -> None:
+            if not read.done():
+                read.set_result(piece)
+
+        def wait() -> None:
+            try:
+                piece = os.read(sys.stdin.fileno(), _PIECE_BYTES)
+            except (OSError, ValueError, AttributeError):  # the terminal is gone, or there is no stdin
+                piece = b""
+            with contextlib.suppress(RuntimeError):  # the command has ended meanwhile
+                loop.call_soon_threadsafe(deliver, piece)
+
+        threading.Thread(target=wait, name="input-line", daemon=True).start()
+        return await read

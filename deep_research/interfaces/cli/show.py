@@ -70,15 +70,14 @@ def _print_result(session: Look, result: ResearchResult) -> int:
 
     if session.args.budget:
         show_budget(session, result)
-        return 0
-    if session.args.claims:
+    elif session.args.claims:
         show_claims(session, result)
-        return 0
-    deliver(session, result)
-    if result.status != "completed":
-        conclude(session, result)
-    elif session.talks and (told := report_notes(result)):
-        session.console.note(*told)
+    else:
+        deliver(session, result)
+        if result.status != "completed":
+            conclude(session, result)
+        elif session.talks:
+            session.console.note(*report_notes(result))
     return 0
 
 
@@ -86,15 +85,12 @@ def _print_result(session: Look, result: ResearchResult) -> int:
 
 
 def show_claims(session: Look, result: ResearchResult) -> None:
-    console = session.console
-    if session.args.json:
-        told = {
-            "claims": [claim.model_dump(mode="json") for claim in result.claims],
-            "repairs": [repair.model_dump(mode="json") for repair in result.repairs],
-        }
-        console.print(json.dumps(told, ensure_ascii=False))
-        return
-    console.print("\n".join(_claim_lines(result, min(phrases.COLUMNS, console.columns))))
+    def record() -> str:
+        claims = [claim.model_dump(mode="json") for claim in result.claims]
+        repairs = [repair.model_dump(mode="json") for repair in result.repairs]
+        return json.dumps({"claims": claims, "repairs": repairs}, ensure_ascii=False)
+
+    session.show(record, _claim_lines(result, min(phrases.COLUMNS, session.console.columns)))
 
 
 def _claim_lines(result: ResearchResult, columns: int) -> Iterator[str]:
@@ -158,11 +154,8 @@ def show_budget(session: Look, result: ResearchResult) -> None:
     from deep_research.budget.accounting import Accounts
 
     accounts = Accounts.of(result.state, archive_bytes=_archive_bytes(session))
-    console = session.console
-    if session.args.json:
-        console.print(accounts.model_dump_json())
-    else:
-        console.print("\n".join(_budget_lines(accounts, min(phrases.COLUMNS, console.columns))))
+    lines = _budget_lines(accounts, min(phrases.COLUMNS, session.console.columns))
+    session.show(accounts.model_dump_json, lines)
 
 
 def _archive_bytes(session: Look) -> int:
@@ -284,9 +277,8 @@ _ESTIMATED = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
 
 
 def show_estimate(session: Look, forecast: Estimate) -> None:
-    console = session.console
-    lines = _estimate_lines(forecast, min(phrases.COLUMNS, console.columns))
-    console.print(forecast.model_dump_json() if session.args.json else "\n".join(lines))
+    lines = _estimate_lines(forecast, min(phrases.COLUMNS, session.console.columns))
+    session.show(forecast.model_dump_json, lines)
 
 
 def _estimate_lines(forecast: Estimate, columns: int) -> Iterator[str]:

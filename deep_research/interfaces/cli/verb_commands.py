@@ -26,7 +26,7 @@ from deep_research.state.events import Event, encode
 from deep_research.state.identity import RUN_ID
 
 _INDENT = "    "
-_NAME_COLUMNS = 10
+_MIN_NAME_COLUMNS = 10
 # What a verb without a result did, as JSON has it.
 _DONE = {"steer": "steered", "pause": "paused", "delete": "deleted"}
 
@@ -64,10 +64,11 @@ def verb_arguments(session: Look) -> dict[str, Any]:
     arguments: dict[str, Any] = {"research_id": args.id} if hasattr(args, "id") else {}
     for option in command.options:
         value = getattr(args, option.dest)
-        if option.of_verb and option.metavar in ("N", "INTEGER") and value is not None:
+        if not option.of_verb or value in (None, False):
+            continue
+        if option.metavar in ("N", "INTEGER"):
             value = whole_number(option.flag, value, natural=option.metavar == "N")
-        if option.of_verb and value not in (None, False):
-            arguments[option.dest] = value
+        arguments[option.dest] = value
     for name in command.positional:
         if (value := getattr(args, name, None)) is not None:
             arguments[name] = value
@@ -136,10 +137,7 @@ async def follow(session: Session) -> int:
 
 def print_event(session: Look, event: Event) -> None:
     """As JSON where that is asked for, else in words."""
-    if session.args.json:
-        session.console.print(encode(event).decode())
-    else:
-        session.console.print(phrases.clip(described(event), session.console.columns))
+    session.show(encode(event).decode, [phrases.clip(described(event), session.console.columns)])
 
 
 def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
@@ -152,7 +150,7 @@ def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
 
 def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
     """One run, a fact a line."""
-    columns = session.console.columns - _NAME_COLUMNS
+    columns = session.console.columns - _MIN_NAME_COLUMNS
     rows: list[tuple[str, Iterable[str]]] = [
         ("run", (run.research_id,)),
         ("question", (phrases.clip(phrases.line(run.query), columns),)),
@@ -167,7 +165,7 @@ def _run_facts(session: Look, run: RunSummary) -> Iterator[str]:
         rows += [("answers", run_text.answer_lines(run)), ("notices", run_text.notice_lines(run))]
     for name, lines in rows:
         folded = (part for line in lines for part in phrases.fold(line, columns, "  "))
-        yield from phrases.beside(f"{name:<{_NAME_COLUMNS}}", folded)
+        yield from phrases.beside(f"{name:<{_MIN_NAME_COLUMNS}}", folded)
 
 
 def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:
@@ -237,10 +235,8 @@ async def verify(session: Look) -> int:
             verification = await session.runs.averify(args.pack, progress=progress)
         else:
             verification = await asyncio.to_thread(_verify_file, args.pack, progress)
-    if args.json:
-        console.print(_dumped({"holds": verification.holds, **verification.model_dump(mode="json")}))
-    else:
-        console.print("\n".join(map(phrases.line, verification_lines(verification))))
+    record = {"holds": verification.holds, **verification.model_dump(mode="json")}
+    session.show(lambda: _dumped(record), map(phrases.line, verification_lines(verification)))
     return Exit.COMPLETED if verification.holds else Exit.FAILED
 
 
