@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from deep_research.errors import MemoryFullError, UsageError
 from deep_research.logs import masked
 from deep_research.memory.entry import REMEMBERED, MemoryCursor, MemoryEntry, MemoryKind
-from deep_research.memory.relevance import nearest
 
 MAX_ENTRIES_OF_USER = 10_000
 
@@ -60,6 +59,8 @@ class Memory(ABC):
     ) -> Sequence[MemoryEntry]:
         """The entries of these kinds that speak of what the text does, the nearest first, ``limit`` at most. Override it
         where the memory has an index of its own; this one compares the words of all entries."""
+        from deep_research.memory.relevance import nearest  # here: it loads what works on texts
+
         return nearest(self.list(user_id, kinds=kinds), text, limit)
 
     @abstractmethod

@@ -271,8 +271,7 @@ class Runner:
         on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for,
         `UsageError` for one that does not fit and for a budget that is no larger."""
         async with nullcontext() if going.claim else self._loop().slots:
-            taken = self._taken(run_id, parts, shared, going)
-            async with taken as active:
+            async with self._hold(run_id, parts, shared, going) as active:
                 journal, state = active.journal, active.journal.state
                 commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
                 unused: list[ev.Event] = []
@@ -312,7 +311,7 @@ class Runner:
     ) -> None:
         """Abort a run that nobody works on, where it stands ``parked_at``, or that was claimed. Raises `RunBusyError`
         when somebody does, or did since."""
-        async with self._taken(run_id, None, (), Resumption(parked_at=parked_at, claim=claim)) as active:
+        async with self._hold(run_id, None, (), Resumption(parked_at=parked_at, claim=claim)) as active:
             question = active.journal.state.question
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
@@ -320,7 +319,7 @@ class Runner:
             await active.orchestrator.abort(active.journal, reason, why or message)
 
     @asynccontextmanager
-    async def _taken(
+    async def _hold(
         self,
         run_id: str,
         parts: Parts | None,
