@@ -25,7 +25,7 @@ ALLOWED = {
     "variables that are bare participles": 667,
     "functions that are bare participles": 1,
     "module docstrings that are clauses": 17,
-    "numeric constants without a unit": 262,
+    "numeric constants without a unit": 261,
 }
 # A handle is as a future of asyncio, whose `done` it has.
 PUBLIC_PARTICIPLES = {"ResearchHandle.done"}
