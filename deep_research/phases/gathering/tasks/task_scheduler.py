@@ -214,7 +214,7 @@ class TaskScheduler:
         handoff = TaskInput(
             **shared(state, PHASE), task=task, research_brief=state.research_brief, context=context[0]
         )
-        await TaskRunner(self._place, handoff, desk, toolbox, model, search).run()
+        await TaskRunner(self._place, task, desk, handoff, toolbox, model, search).run()
 
     async def _search(
         self, task: Task, desk: TaskContext, told: GathererInput, ended: TaskFinding | None = None
@@ -223,7 +223,8 @@ class TaskScheduler:
         stands = next(t for t in self.journal.state.tasks if t.task.id == task.id)
         library = self._library(stands, told.model_copy(update={"sub_queries": (task.question,)}))
         left = left_of(stands, "searches")
-        await TaskSearch(self._place, stands, desk, library, left).run(self.ask, ended)
+        number = len(stands.steps) + 1
+        await TaskSearch(self._place, stands.task, desk, number, library, left).run(self.ask, ended)
 
     def _desk(self, stands: TaskState) -> TaskContext:
         egress = Egress(
