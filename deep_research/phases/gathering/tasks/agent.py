@@ -1,5 +1,5 @@
-"""The agent of a task that thinks with a model, and the limits of tasks: each step is one turn of the model, which calls
-tools within what the limits leave; each task has an even part of what the caps of the run leave."""
+"""The agent of a task that thinks with a model, and what it is told: each step is one turn of the model, which calls
+tools within what the limits of the task leave."""
 
 from __future__ import annotations
 
@@ -215,7 +215,9 @@ def _tail(handoff: TaskInput, desk: TaskContext, toolbox: Toolbox, number: int, 
 
 
 class StepPrompt(Message):
-    """A message with ``turns`` behind it."""
+    """A message with ``turns`` behind it: a task, and the steps before as a conversation of calls and their outputs. Each
+    step adds a turn of the model and the outputs of its calls, so that each prompt begins as the one before: a service
+    with prompt caching reads only what is new."""
 
     def __init__(self, room: Room) -> None:
         super().__init__(room)
