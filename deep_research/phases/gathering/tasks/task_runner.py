@@ -20,7 +20,7 @@ from deep_research.models.failures import Verdict
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.tasks.agent import TaskInput
+from deep_research.phases.gathering.tasks.agent import TaskInput, next_step
 from deep_research.phases.gathering.tasks.task_context import lost_quotes, task_finding
 from deep_research.phases.gathering.tasks.task_limits import (
     RemainingLimits,
@@ -104,8 +104,15 @@ class TaskRunner(Attempt):
             began = asyncio.get_running_loop().time()
             last = bool(rest.closing) or number >= self.task.limits.steps
             try:
-                answer = await self.place.agent.step(
-                    self.handoff, self.desk, self.toolbox, number, last=last, model=self.model, left=rest
+                answer = await next_step(
+                    self.handoff,
+                    self.desk,
+                    self.toolbox,
+                    number,
+                    last=last,
+                    model=self.model,
+                    left=rest,
+                    rules=self.place.parts.rules,
                 )
             except (BudgetError, WindowError, ModelError) as error:
                 if isinstance(error, ModelError) and error.verdict in _NEVER_HERE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -23,8 +23,7 @@ from deep_research.phases.gathering.collecting import Collected, collected, work
 from deep_research.phases.gathering.gatherer import outgoing
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.queries import QueryOutcome
-from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
-from deep_research.phases.gathering.tasks.library import Library, sites_of
+from deep_research.phases.gathering.tasks.library import Library, TaskParts, sites_of
 from deep_research.phases.gathering.tasks.task_context import PastStep, TaskContext, UseOutput
 from deep_research.phases.gathering.tasks.task_limits import rest_of
 from deep_research.phases.gathering.tasks.tool import ToolResult
@@ -56,17 +55,17 @@ NOWHERE = "The run allows none of the data sources that its sub-query names."
 Ask = Callable[[GathererInput], Awaitable[QueryOutcome | BudgetError]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(kw_only=True)
 class TaskEnvironment:
-    """What attempts at tasks of one run share. ``by_model``: a model works on them, where there is one for that;
-    ``notices`` are notes that the run has already."""
+    """What attempts at tasks of one run share. ``notices`` are notes that the run has already."""
 
-    journal: Journal
+    parts: TaskParts
     limits: WorkLimits
+    journal: Journal
     models: RunModels | None
-    agent: LLMTaskAgent
-    by_model: bool = True
-    notices: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.notices = {notice.message for notice in self.journal.state.notices}
 
     @property
     def purse(self) -> BudgetScope:
@@ -74,9 +73,11 @@ class TaskEnvironment:
 
     @property
     def model(self) -> LanguageModel | None:
-        if self.models is None or not self.by_model or not self.models.roles.chain_of(ModelRole.TASK_AGENT):
+        """The one that works on tasks, where there is one for that."""
+        if self.models is None or not self.parts.by_model:
             return None
-        return self.models.model(ModelRole.TASK_AGENT, PHASE)
+        is_there = bool(self.models.roles.chain_of(ModelRole.TASK_AGENT))
+        return self.models.model(ModelRole.TASK_AGENT, PHASE) if is_there else None
 
     def new_notices(self, name: str, *notes: str) -> list[Event]:
         """Notes that the run has not told yet; they count as told."""
