@@ -35,7 +35,7 @@ from deep_research.phases.analysis.quote_recovery import (
     with_requotes,
 )
 from deep_research.phases.analysis.reading_choice import choose_reading, found_again
-from deep_research.phases.analysis.reading_plan import left_out, plan_reading, unread, whole
+from deep_research.phases.analysis.reading_plan import left_out, plan_reading, unread, usage_events, whole
 from deep_research.phases.analysis.recorded_findings import (
     Findings,
     analyzed,
@@ -46,6 +46,7 @@ from deep_research.phases.analysis.recorded_findings import (
 from deep_research.phases.analysis.source_texts import Shortening, Texts
 from deep_research.phases.analysis.weighed_evidence import (
     fillings,
+    open_at_start,
     standing_findings,
     weighed,
     with_findings,
@@ -54,7 +55,6 @@ from deep_research.phases.analysis.weighed_evidence import (
 )
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.concurrency import together
-from deep_research.phases.content_archiving import Original, keep, to_keep
 from deep_research.phases.handoff import shared, with_latest
 from deep_research.phases.prompting import counter_of, today
 from deep_research.phases.steering_plan import unfollowed
@@ -62,21 +62,16 @@ from deep_research.phases.summarizing import Summarizer
 from deep_research.state import (
     AnswerCoverage,
     ConfidenceLevel,
-    ContextUsage,
     DeepResearchPhase,
     DeepResearchState,
     Finding,
-    Gap,
     ModelRole,
-    ReadDepth,
     ReadingBatch,
     ReadingPlan,
-    SentItem,
     Source,
     ValidationResult,
 )
 from deep_research.state.events import (
-    ContentSent,
     Event,
     EvidenceWeighed,
     Progress,
@@ -156,7 +151,7 @@ class AnalysisPhase(Phase):
             at_once=self.limits.max_concurrent,
             check=journal.check,
         )
-        left = [*await self._dropped(plan, journal.state, texts), *left_out(plan, journal.state)]
+        left = await left_out(plan, texts, self.limits.archive)
         # What was found in earlier rounds, or before a retry, was not read together with this.
         # Each task's findings are a reading of their own; gaps are named when all of them are put together.
         readings = max(total + task_events + bool(earlier), 2 * bool(task_events))
@@ -261,7 +256,7 @@ class AnalysisPhase(Phase):
         del handoff, batch_texts
         if portion.sizes:
             sending = answer.context_usage.model_copy(update={"available": portion.available})
-            events += await self._usage_events(sending, sources, texts)
+            events += await usage_events(sending, sources, texts, self.limits.archive)
         del answer, first_answer
         await texts.journal.record(*events)
 
@@ -332,45 +327,9 @@ class AnalysisPhase(Phase):
             source_count=len(state.sources),
             high_quality_sources=state.high_quality_sources(),
             sub_queries=state.current_sub_queries(),
-            open_gaps=_open_at_start(state),
+            open_gaps=open_at_start(state),
             findings=tuple(f for f in state.findings if f.iteration < state.iteration),
         )
-
-    async def _dropped(self, plan: ReadingPlan, state: DeepResearchState, texts: Texts) -> list[Event]:
-        """Those that a model is given nothing of count as read only once all others are: until then an agent that reads
-        everything may take its place."""
-        nothing = [t.source_id for t in plan.triage if t.extent is ReadDepth.NOTHING]
-        passed = tuple(i for i in nothing if i not in state.analyzed)
-        left = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
-        if not left:
-            return [SourcesAnalyzed(source_ids=passed)] if passed else []
-        items = tuple(SentItem(id=s.id, original_tokens=plan.dropped[s.id], current_tokens=0) for s in left)
-        read = SourcesAnalyzed(source_ids=(*passed, *(s.id for s in left)))
-        return [read, *await self._usage_events(ContextUsage(items=items), left, texts)]
-
-    async def _usage_events(
-        self, sending: ContextUsage, sources: Sequence[Source], texts: Texts
-    ) -> list[Event]:
-        """What a model was given of sources, and the originals of those of which it was little."""
-        archive_hashes: dict[str, str] = {}
-        notes: list[Event] = []
-        if self.limits.archive is not None:
-            items = {item.id: item for item in to_keep(sending.items)}
-            for batch in texts.batches(s for s in sources if s.id in items):
-                contents = await texts.of(batch)
-                originals = {
-                    s.id: Original(
-                        contents[s.id], "source", {"title": s.title} | ({"url": s.url} if s.url else {})
-                    )
-                    for s in batch
-                }
-                hashes, notices = await keep(self.limits.archive, [items[i] for i in originals], originals)
-                archive_hashes |= hashes
-                notes += notices
-        return [
-            ContentSent(phase=self.phase, sending=sending.model_copy(update={"archived": archive_hashes})),
-            *notes,
-        ]
 
     async def _weigh(
         self,
@@ -443,22 +402,11 @@ class AnalysisPhase(Phase):
 
     async def _read_again(self, sources: Sequence[Source], texts: Texts) -> tuple[SourceText, ...]:
         """The whole texts of the best sources, as many as fit into a batch, for an agent that looks at them once more."""
-        if not self.spec.reads_again:
-            return ()
-        return await texts.whole(next(iter(texts.batches(s for s in sources if s.content_hash)), ()))
+        batches = texts.batches(s for s in sources if s.content_hash and self.spec.reads_again)
+        return await texts.whole(next(iter(batches), ()))
 
 
 def _size(findings: Iterable[Finding]) -> int:
     """How much work it is to weigh findings: they are compared word for word, and so are their quotes."""
     texts = (text for f in findings for text in (f.content, *(quote.quote for quote in f.quotes)))
     return sum(map(len, texts)) // TEXT_UNIT
-
-
-def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
-    """The gaps of earlier iterations as they stood when the phase began: a unit is told the same after a crash as
-    before, whatever the units already stored have found or filled."""
-    return tuple(
-        gap.model_copy(update={"addressed": False})
-        for gap in state.gaps
-        if gap.iteration < state.iteration and (not gap.addressed or gap.resolution is None)
-    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from deep_research.budget.allocation import Item, ItemClass, Weights, allocate_what_fits
+from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
@@ -21,6 +22,7 @@ from deep_research.phases.analysis.reading_choice import (
     sources_were,
 )
 from deep_research.phases.analysis.source_texts import Texts, batched
+from deep_research.phases.content_archiving import Original, keep, to_keep
 from deep_research.state import (
     ContextUsage,
     DeepResearchPhase,
@@ -31,10 +33,11 @@ from deep_research.state import (
     ReadDepth,
     ReadingBatch,
     ReadingPlan,
+    SentItem,
     Source,
     SourceTriage,
 )
-from deep_research.state.events import Event, NoticeAdded, notice_event
+from deep_research.state.events import ContentSent, Event, NoticeAdded, SourcesAnalyzed, notice_event
 
 PHASE = DeepResearchPhase.ANALYSIS
 MAX_PACKED_SHARE = 0.9  # of calls that can be paid for, since not each is filled
@@ -82,12 +85,46 @@ async def plan_reading(
     return plan.model_copy(update={"triage": choice.triage}), choice.notices
 
 
-def left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
-    """What of the sources was not read, or not whole, and why."""
+async def left_out(plan: ReadingPlan, texts: Texts, archive: Archive | None) -> list[Event]:
+    """What of the sources was not read, or not whole, and why. Those that a model is given nothing of count as read only
+    once all others are: until then an agent that reads everything may take its place."""
+    state = texts.journal.state
+    dropped = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
+    nothing = (t.source_id for t in plan.triage if t.extent is ReadDepth.NOTHING)
+    passed = (*(i for i in nothing if i not in state.analyzed), *(s.id for s in dropped))
+    events: list[Event] = [SourcesAnalyzed(source_ids=passed)] if passed else []
+    if dropped:
+        items = (SentItem(id=s.id, original_tokens=plan.dropped[s.id], current_tokens=0) for s in dropped)
+        events += await usage_events(ContextUsage(items=tuple(items)), dropped, texts, archive)
+    return [*events, *map(notice_event, _notices(plan, state, dropped))]
+
+
+async def usage_events(
+    sending: ContextUsage, sources: Sequence[Source], texts: Texts, archive: Archive | None
+) -> list[Event]:
+    """What a model was given of sources, and the originals of those of which it was little."""
+    archive_hashes: dict[str, str] = {}
+    notes: list[Event] = []
+    if archive is not None:
+        items = {item.id: item for item in to_keep(sending.items)}
+        for batch in texts.batches(s for s in sources if s.id in items):
+            contents = await texts.of(batch)
+            originals = {
+                s.id: Original(
+                    contents[s.id], "source", {"title": s.title} | ({"url": s.url} if s.url else {})
+                )
+                for s in batch
+            }
+            hashes, notices = await keep(archive, [items[i] for i in originals], originals)
+            archive_hashes |= hashes
+            notes += notices
+    return [ContentSent(phase=PHASE, sending=sending.model_copy(update={"archived": archive_hashes})), *notes]
+
+
+def _notices(plan: ReadingPlan, state: DeepResearchState, dropped: Sequence[Source]) -> list[Notice | Limit]:
     usage = state.context_usage.get(PHASE, ContextUsage())
     read = [i for i in usage.items if i.id in state.analyzed_now and i.current_tokens]
     cut = [item for item in read if item.current_tokens < item.original_tokens]
-    dropped = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
     why = f"To keep within {plan.cap}" if plan.cap else "For want of room"
     opening = why if state.iteration == 1 else f"{why}, in round {state.iteration},"
     messages: list[tuple[str, tuple[str, ...]]] = []
@@ -105,7 +142,7 @@ def left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
     notice_class, name = (Limit, f"{plan.cap}:{PHASE}") if plan.cap else (Notice, WINDOW)
     notices = [notice_class(name=name, message=f"{opening} {m}", skipped=skipped) for m, skipped in messages]
     of_choice = [Notice(name=WINDOW, message=m) for m in _of_choice(plan.triage, state.iteration)]
-    return [notice_event(notice) for notice in (*notices, *of_choice)]
+    return [*notices, *of_choice]
 
 
 def _of_choice(triage: Sequence[SourceTriage], iteration: int) -> Iterator[str]:

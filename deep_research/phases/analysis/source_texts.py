@@ -114,38 +114,31 @@ class Shortening:
     async def shorter(self, texts: Mapping[str, str], sizes: Mapping[str, int]) -> dict[str, str]:
         """The texts in these sizes, by id."""
         shortened: dict[str, str] = {}
+
+        async def choose(name: str, by_model: Callable[[str, int], Awaitable[str]]) -> None:
+            """After one failure the others are not tried: each would wait as long for the same."""
+            if self.problems:
+                return
+            try:
+                shortened[name] = await by_model(texts[name], sizes[name])
+            except BudgetError:
+                self.problems["what it may take was used up."] = (
+                    None  # figures would differ from text to text
+                )
+            except WorkError as error:
+                self.problems[error.problem] = None
+
+        def condensed() -> dict[str, str]:
+            measure = self.counter.expected
+            return {
+                n: condense(text, sizes[n], query=self.query, measure=measure).text
+                for n, text in left.items()
+            }
+
         if self.by_model is not None:
-            choose = partial(self._choose, self.by_model, texts, sizes, shortened)
-            await together((partial(choose, name) for name in texts), at_once=AT_ONCE)
+            await together((partial(choose, name, self.by_model) for name in texts), at_once=AT_ONCE)
         left = {name: text for name, text in texts.items() if name not in shortened}
-        return shortened | await off_loop(
-            sum(map(len, left.values())) // CONDENSE_UNIT, self._condensed, left, sizes
-        )
-
-    def _condensed(self, texts: Mapping[str, str], sizes: Mapping[str, int]) -> dict[str, str]:
-        measure = self.counter.expected
-        return {
-            name: condense(text, sizes[name], query=self.query, measure=measure).text
-            for name, text in texts.items()
-        }
-
-    async def _choose(
-        self,
-        by_model: Callable[[str, int], Awaitable[str]],
-        texts: Mapping[str, str],
-        sizes: Mapping[str, int],
-        shortened: dict[str, str],
-        name: str,
-    ) -> None:
-        """After one failure the others are not tried: each would wait as long for the same."""
-        if self.problems:
-            return
-        try:
-            shortened[name] = await by_model(texts[name], sizes[name])
-        except BudgetError:
-            self.problems["what it may take was used up."] = None  # figures would differ from text to text
-        except WorkError as error:
-            self.problems[error.problem] = None
+        return shortened | await off_loop(sum(map(len, left.values())) // CONDENSE_UNIT, condensed)
 
 
 def batched(

@@ -206,6 +206,16 @@ def gap_of(item: AnalyzedGap, state: DeepResearchState, rank: int) -> Gap:
     )
 
 
+def open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
+    """The gaps of earlier iterations as they stood when the phase began: a unit is told the same after a crash as
+    before, whatever the units already stored have found or filled."""
+    return tuple(
+        gap.model_copy(update={"addressed": False})
+        for gap in state.gaps
+        if gap.iteration < state.iteration and (not gap.addressed or gap.resolution is None)
+    )
+
+
 def _resolved(gap: Gap, state: DeepResearchState) -> Gap:
     resolution = f"Evidence was found in iteration {state.iteration}."
     return gap.model_copy(update={"addressed": True, "resolution": resolution})

@@ -1,5 +1,5 @@
-"""The agent of a task that thinks with a model, and the limits of tasks: each step is one turn of the model, which calls
-tools within what the limits leave; each task has an even part of what the caps of the run leave."""
+"""The agent of a task that thinks with a model, and what it is told: each step is one turn of the model, which calls
+tools within what the limits of the task leave."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain
 
 from deep_research.budget.condense import condense
-from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules, Count
+from deep_research.budget.content_budget import Content, ContentRules, Count
 from deep_research.models.base import Message as Turn
 from deep_research.models.base import ModelCall
 from deep_research.models.language_model import Answer, LanguageModel
@@ -89,12 +89,10 @@ def context_of(sub_query: SubQuery, state: DeepResearchState) -> str:
         lines.append(f"What is missing: {one_line(gap.description)}")
     query_terms = question_terms(sub_query.query)
     find = StemFinder(query_terms)
-    near = [(coverage(query_terms, find(finding.content)), finding) for finding in state.findings]
-    best = sorted((each for each in near if each[0] >= MIN_COVERAGE), key=lambda each: -each[0])[
-        :MAX_KNOWN_FINDINGS
-    ]
+    shares = [(coverage(query_terms, find(finding.content)), finding) for finding in state.findings]
+    near = sorted((each for each in shares if each[0] >= MIN_COVERAGE), key=lambda each: -each[0])
     titles = {source.id: source.title for source in state.sources}
-    for _, finding in best:
+    for _, finding in near[:MAX_KNOWN_FINDINGS]:
         of = ", ".join(one_line(titles[i])[:100] for i in finding.source_ids[:2] if i in titles)
         lines.append(f"- {one_line(finding.content)} ({of})")
     text = "\n".join(lines)
@@ -110,52 +108,44 @@ class TaskInput(Handoff):
     context: str = ""
 
 
-class LLMTaskAgent:
-    """Asks its model for one step at a time. ``rules`` are those of content that does not fit."""
+async def next_step(
+    handoff: TaskInput,
+    desk: TaskContext,
+    toolbox: Toolbox,
+    number: int,
+    *,
+    last: bool,
+    model: LanguageModel,
+    left: RemainingLimits,
+    rules: ContentRules,
+) -> Answer[Turn] | None:
+    """Asks the model for the ``number``-th step, counted from 1; ``last``: there is none after it. None where what is
+    ``left`` of the task's limits has no room for one. ``rules`` are those of content that does not fit."""
 
-    name = "task_agent"
+    async def whole() -> Room:
+        room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=rules)
+        tools = json.dumps([tool.model_dump() for tool in toolbox.specs])
+        more = max(0, room.counter.expected(tools) - OF_FORM)
+        return replace(room, tokens=max(0, room.tokens - more), beside=room.beside + more)
 
-    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
-        self._rules = rules
+    async def fitting() -> Room:
+        return _within(await whole(), left, model.profile.price)
 
-    async def step(
-        self,
-        handoff: TaskInput,
-        desk: TaskContext,
-        toolbox: Toolbox,
-        number: int,
-        *,
-        last: bool,
-        model: LanguageModel,
-        left: RemainingLimits,
-    ) -> Answer[Turn] | None:
-        """The ``number``-th step, counted from 1; ``last``: there is none after it. None where what is ``left`` of the
-        task's limits has no room for one."""
+    half = (await whole()).tokens // 2
+    room = await fitting()
+    if room.tokens < LEAST_ROOM and left != RemainingLimits():
+        return None
 
-        async def whole() -> Room:
-            room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
-            tools = json.dumps([tool.model_dump() for tool in toolbox.specs])
-            more = max(0, room.counter.expected(tools) - OF_FORM)
-            return replace(room, tokens=max(0, room.tokens - more), beside=room.beside + more)
+    async def send(prompt: StepPrompt) -> Answer[Turn]:
+        output = min(room.answer, output_for(model, MOST_OUTPUT))
+        call = prompt.call(SYSTEM, output, label=handoff.task.id)
+        return await model.turn(call.model_copy(update={"tools": toolbox.specs}))
 
-        async def fitting() -> Room:
-            return _within(await whole(), left, model.profile.price)
+    def compose(room: Room) -> StepPrompt:
+        return _prompt(handoff, desk, toolbox, number, last, room, half)
 
-        half = (await whole()).tokens // 2
-        room = await fitting()
-        if room.tokens < LEAST_ROOM and left != RemainingLimits():
-            return None
-
-        async def send(prompt: StepPrompt) -> Answer[Turn]:
-            output = min(room.answer, output_for(model, MOST_OUTPUT))
-            call = prompt.call(SYSTEM, output, label=handoff.task.id)
-            return await model.turn(call.model_copy(update={"tools": toolbox.specs}))
-
-        def compose(room: Room) -> StepPrompt:
-            return _prompt(handoff, desk, toolbox, number, last, room, half)
-
-        size = sum(len(showing.text) for step in desk.steps for showing in step.showings)
-        return await in_window(room, compose, send, size=size, again=fitting)
+    size = sum(len(showing.text) for step in desk.steps for showing in step.showings)
+    return await in_window(room, compose, send, size=size, again=fitting)
 
 
 def _within(room: Room, left: RemainingLimits, price: Price | None) -> Room:
@@ -215,7 +205,9 @@ def _tail(handoff: TaskInput, desk: TaskContext, toolbox: Toolbox, number: int, 
 
 
 class StepPrompt(Message):
-    """A message with ``turns`` behind it."""
+    """A message with ``turns`` behind it: a task, and the steps before as a conversation of calls and their outputs. Each
+    step adds a turn of the model and the outputs of its calls, so that each prompt begins as the one before: a service
+    with prompt caching reads only what is new."""
 
     def __init__(self, room: Room) -> None:
         super().__init__(room)

@@ -1,4 +1,5 @@
-"""Resources of tasks: the data sources, reading and tools of a run, and what one task may still request of them."""
+"""Resources of tasks: the data sources, reading and tools of a run, what one task may still request of them, and what
+sites and services can learn from its requests."""
 
 from __future__ import annotations
 
@@ -199,7 +200,16 @@ def allowed(wanted: Sequence[str], known: Sequence[str], kind: str) -> tuple[str
 
 @dataclass(slots=True)
 class Egress:
-    """``question`` is that of the run, which no page had a say in; ``public`` are the data sources that are not the
+    """What sites and services can learn from the requests of a task. Pure.
+
+    A page can order a model to follow those of its links that spell a secret, and a model may obey. So code decides: of
+    one site at most two links that no search found are offered to a task, the best by the words of its question, and they
+    are followed in their order, each once: a site reads two bits at most. A link is of the site that it leads to, and of
+    the one whose page named it; what is named by a page that was reached by such a link counts as named by the first one.
+    Once private material was shown none of them is followed; once a private source gave something, only private sources
+    are asked.
+
+    ``question`` is that of the run, which no page had a say in; ``public`` are the data sources that are not the
     owner's own; ``allowed`` says that tasks may ask these whatever they were shown. ``private`` are the names of what
     private material came from, the documents are the corpus; ``offered`` counts links that no search found by their
     sites, in all attempts; ``followed`` are the links whose pages were asked for in this one."""

@@ -1,5 +1,6 @@
 """Context of a task: its sources and links by the names that the agent knows, and the output of each step. All of it
-follows from the task's steps in the log, so that a resumed task has the same."""
+follows from the task's steps in the log, so that a resumed task has the same. And its finding: what its agent ended it
+with, with the quotes as the sources have them."""
 
 from __future__ import annotations
 

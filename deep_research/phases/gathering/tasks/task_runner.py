@@ -20,15 +20,15 @@ from deep_research.models.failures import Verdict
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.concurrency import together
-from deep_research.phases.gathering.tasks.agent import TaskInput
-from deep_research.phases.gathering.tasks.task_context import TaskContext, lost_quotes, task_finding
+from deep_research.phases.gathering.tasks.agent import TaskInput, next_step
+from deep_research.phases.gathering.tasks.task_context import lost_quotes, task_finding
 from deep_research.phases.gathering.tasks.task_limits import (
     RemainingLimits,
     left_of,
     remaining_limits,
     rest_of,
 )
-from deep_research.phases.gathering.tasks.task_steps import PHASE, USED_UP, TaskEnvironment, Used, record_step
+from deep_research.phases.gathering.tasks.task_steps import PHASE, USED_UP, Attempt, Used
 from deep_research.phases.gathering.tasks.tool import (
     BUILT_IN,
     DONE,
@@ -42,7 +42,7 @@ from deep_research.phases.gathering.tasks.tool import (
 )
 from deep_research.phases.handoff import QueryFilter, with_latest
 from deep_research.phases.prompting import one_line
-from deep_research.state import Task, TaskFinding, TaskState, TaskStep, ToolUse
+from deep_research.state import TaskFinding, TaskState, TaskStep, ToolUse
 from deep_research.state.events import Event, LimitReached, Progress, Started, TaskFinished, TaskStepped
 
 TOO_MANY = "At most four tools are used in one step. Call it in the next one, if it is still needed."
@@ -75,21 +75,15 @@ def _identity(uses: Sequence[ToolUse], thought: str) -> tuple[object, ...]:
 
 
 @dataclass
-class TaskRunner:
+class TaskRunner(Attempt):
     """The loop of one attempt with a model. ``search`` finishes an attempt to which no source has come without the model,
     given what the model said of it."""
 
-    place: TaskEnvironment
     handoff: TaskInput
-    desk: TaskContext
     toolbox: Toolbox
     model: LanguageModel
     search: Callable[[TaskFinding], Awaitable[None]]
     _requoted: bool = False
-
-    @property
-    def task(self) -> Task:
-        return self.handoff.task
 
     async def run(self) -> None:
         """Works until the task is finished, which is in the log then. Raises `ModelError` where no model can be reached,
@@ -110,8 +104,15 @@ class TaskRunner:
             began = asyncio.get_running_loop().time()
             last = bool(rest.closing) or number >= self.task.limits.steps
             try:
-                answer = await self.place.agent.step(
-                    self.handoff, self.desk, self.toolbox, number, last=last, model=self.model, left=rest
+                answer = await next_step(
+                    self.handoff,
+                    self.desk,
+                    self.toolbox,
+                    number,
+                    last=last,
+                    model=self.model,
+                    left=rest,
+                    rules=self.place.parts.rules,
                 )
             except (BudgetError, WindowError, ModelError) as error:
                 if isinstance(error, ModelError) and error.verdict in _NEVER_HERE:
@@ -161,7 +162,7 @@ class TaskRunner:
             outcomes = await self._run_calls(calls[:MOST_AT_ONCE], stands)
             outcomes += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MOST_AT_ONCE:]]
         thinking = Used(THINK, {}, None if repeated else ToolResult(text=GO_ON), REPEATED * bool(repeated))
-        await record_step(self.place, self.task, self.desk, step, outcomes or [thinking], began, turn=turn)
+        await self.record(step, outcomes or [thinking], began, turn=turn)
 
     def _end(self, turn: Turn, *, last: bool) -> tuple[TaskEnd, str]:
         """What a turn ends the task with, and why it cannot be used so. Of the last turn all that is there is taken."""

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from deep_research.budget.metered import RunModels
 from deep_research.calls import off_loop
 from deep_research.errors import WorkError
-from deep_research.phases.base import WorkLimits
 from deep_research.phases.concurrency import together
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GathererInput
-from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput, context_of
-from deep_research.phases.gathering.tasks.library import Egress, Library, Overrule, TaskParts, allowed
+from deep_research.phases.gathering.tasks.agent import TaskInput, context_of
+from deep_research.phases.gathering.tasks.library import Egress, Library, Overrule, allowed
 from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.task_limits import ended_by_them, is_worked_on, left_of, limits_of
 from deep_research.phases.gathering.tasks.task_review import (
@@ -56,7 +54,7 @@ from deep_research.state.events import (
     TaskReviewed,
 )
 from deep_research.state.identity import task_id
-from deep_research.state.journal import Content, Journal
+from deep_research.state.journal import Content
 from deep_research.state.tasks import BY_NOBODY
 
 if TYPE_CHECKING:
@@ -69,29 +67,15 @@ _UNIT = 400  # characters of facts that are checked against their quotes in the 
 
 
 @dataclass(kw_only=True)
-class TaskScheduler:
+class TaskScheduler(TaskEnvironment):
     """The tasks of one pass of GATHERING. ``ask`` is the gatherer, for tasks without a model; ``handoff`` what it is
     told of a sub-query; ``overrule`` a hook that may change a verdict; ``apply_guidance`` is awaited before each unit."""
 
-    parts: TaskParts
-    limits: WorkLimits
-    journal: Journal
-    models: RunModels | None
     ask: Ask
     handoff: Callable[[SubQuery, DeepResearchState], GathererInput]
     overrule: Overrule | None
     apply_guidance: Callable[[], Awaitable[None]]
     _offer: Offer | None = None
-
-    def __post_init__(self) -> None:
-        self._place = TaskEnvironment(
-            self.journal,
-            self.limits,
-            self.models,
-            LLMTaskAgent(self.parts.rules),
-            by_model=self.parts.by_model,
-            notices={notice.message for notice in self.journal.state.notices},
-        )
 
     async def run(self, pending: Sequence[SubQuery]) -> None:
         """Works on these sub-queries until each is settled. Raises `ModelError` where no model can be reached,
@@ -109,7 +93,7 @@ class TaskScheduler:
 
     async def _look_at_servers(self) -> None:
         """What MCP servers offer now; why some of it is not there is told."""
-        if self._place.model is None or not self.parts.servers:
+        if self.model is None or not self.parts.servers:
             return
         from deep_research.phases.gathering.tasks.mcp_tools import (
             offer_of,
@@ -117,7 +101,7 @@ class TaskScheduler:
 
         hashes = {name: of for task in self.journal.state.tasks for name, of in task.task.tool_hashes.items()}
         self._offer = await offer_of(self.parts.servers, self._tool_names(), hashes)
-        if notices := self._place.new_notices(TASK, *self._offer.notes):
+        if notices := self.new_notices(TASK, *self._offer.notes):
             await self.journal.record(*notices)
 
     def _tool_names(self, data_sources: Sequence[str] = ()) -> tuple[str, ...]:
@@ -195,7 +179,7 @@ class TaskScheduler:
         task, state = stands.task, self.journal.state
         sub_query = next(s for s in state.sub_queries if s.id == task.sub_query_id)
         told = self.handoff(sub_query, state)
-        model, desk = self._place.model, self._desk(stands)
+        model, desk = self.model, self._desk(stands)
         search = partial(self._search, task, desk, told)
         if model is None:
             await search()
@@ -214,7 +198,7 @@ class TaskScheduler:
         handoff = TaskInput(
             **shared(state, PHASE), task=task, research_brief=state.research_brief, context=context[0]
         )
-        await TaskRunner(self._place, handoff, desk, toolbox, model, search).run()
+        await TaskRunner(self, task, desk, handoff, toolbox, model, search).run()
 
     async def _search(
         self, task: Task, desk: TaskContext, told: GathererInput, ended: TaskFinding | None = None
@@ -223,7 +207,8 @@ class TaskScheduler:
         stands = next(t for t in self.journal.state.tasks if t.task.id == task.id)
         library = self._library(stands, told.model_copy(update={"sub_queries": (task.question,)}))
         left = left_of(stands, "searches")
-        await TaskSearch(self._place, stands, desk, library, left).run(self.ask, ended)
+        number = len(stands.steps) + 1
+        await TaskSearch(self, stands.task, desk, number, library, left).run(self.ask, ended)
 
     def _desk(self, stands: TaskState) -> TaskContext:
         egress = Egress(
@@ -236,7 +221,7 @@ class TaskScheduler:
         return TaskContext(stands.task.question, stands.task.data_sources, self.journal, egress)
 
     def _library(self, stands: TaskState, told: GathererInput) -> Library:
-        fetching = Fetching(left_of(stands, "fetches"), self._place.purse)
+        fetching = Fetching(left_of(stands, "fetches"), self.purse)
         return Library(self.parts.sources, self.parts.reading, told, fetching)
 
     # Reviewing
@@ -251,7 +236,7 @@ class TaskScheduler:
     async def _judged(self, stands: TaskState, finding: TaskFinding) -> TaskReview:
         """By the reviewer's model where there is one and something that it could look at; else by rules. A reviewer that
         fails rejects nothing."""
-        state, by_model = self.journal.state, self._place.model is not None
+        state, by_model = self.journal.state, self.model is not None
         quoted_ids = {q.source_id for fact in finding.facts for q in fact.quotes}
         sources = {s.id: s for s in state.sources if s.id in quoted_ids}
         size = sum(len(fact.content) for fact in finding.facts) // _UNIT * max(1, len(finding.facts))
@@ -296,7 +281,7 @@ class TaskScheduler:
         state = self.journal.state
         by_id = {sub_query.id: sub_query for sub_query in state.sub_queries}
         tasks = self._open(ids)
-        by_model = self._place.model is not None
+        by_model = self.model is not None
         retries = 0 if state.searching_stopped else state.options.task_retries
         again = [t for t in tasks if _goes_again(t, retries, by_model=by_model)]
         events: list[Event] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -23,8 +23,7 @@ from deep_research.phases.gathering.collecting import Collected, collected, work
 from deep_research.phases.gathering.gatherer import outgoing
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.queries import QueryOutcome
-from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
-from deep_research.phases.gathering.tasks.library import Library, sites_of
+from deep_research.phases.gathering.tasks.library import Library, TaskParts, sites_of
 from deep_research.phases.gathering.tasks.task_context import PastStep, TaskContext, UseOutput
 from deep_research.phases.gathering.tasks.task_limits import rest_of
 from deep_research.phases.gathering.tasks.tool import ToolResult
@@ -39,7 +38,6 @@ from deep_research.state import (
     SourceKind,
     Task,
     TaskFinding,
-    TaskState,
     TaskStep,
     TokenUsage,
     ToolUse,
@@ -57,17 +55,17 @@ NOWHERE = "The run allows none of the data sources that its sub-query names."
 Ask = Callable[[GathererInput], Awaitable[QueryOutcome | BudgetError]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(kw_only=True)
 class TaskEnvironment:
-    """What attempts at tasks of one run share. ``by_model``: a model works on them, where there is one for that;
-    ``notices`` are notes that the run has already."""
+    """What attempts at tasks of one run share. ``notices`` are notes that the run has already."""
 
-    journal: Journal
+    parts: TaskParts
     limits: WorkLimits
+    journal: Journal
     models: RunModels | None
-    agent: LLMTaskAgent
-    by_model: bool = True
-    notices: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.notices = {notice.message for notice in self.journal.state.notices}
 
     @property
     def purse(self) -> BudgetScope:
@@ -75,9 +73,11 @@ class TaskEnvironment:
 
     @property
     def model(self) -> LanguageModel | None:
-        if self.models is None or not self.by_model or not self.models.roles.chain_of(ModelRole.TASK_AGENT):
+        """The one that works on tasks, where there is one for that."""
+        if self.models is None or not self.parts.by_model:
             return None
-        return self.models.model(ModelRole.TASK_AGENT, PHASE)
+        is_there = bool(self.models.roles.chain_of(ModelRole.TASK_AGENT))
+        return self.models.model(ModelRole.TASK_AGENT, PHASE) if is_there else None
 
     def new_notices(self, name: str, *notes: str) -> list[Event]:
         """Notes that the run has not told yet; they count as told."""
@@ -112,56 +112,6 @@ class Used:
         self.problem, self.refused = str(error), bool(error.data.get("refused"))
 
 
-async def record_step(
-    place: TaskEnvironment,
-    task: Task,
-    desk: TaskContext,
-    step: TaskStep,
-    uses: Sequence[Used],
-    began: float,
-    handoff: GathererInput | None = None,
-    end: Callable[[TaskStep], TaskFinished] | None = None,
-    turn: Turn | None = None,
-) -> None:
-    """Records what a step brought, with the sources that came, notes on those that could not be read, and the event that
-    ``end`` makes of it where the task ends with it; then the desk has it. ``handoff`` is that of a search whose known
-    sources do not count, ``turn`` that of the model: kept where it is its service's own and holds no secret."""
-    run_sources, own_ids = {s.id: s for s in place.journal.state.sources}, set(desk.sources)
-    gains = [await _gain(use, place, task, desk, handoff, run_sources) for use in uses]
-    results, outputs = [gain.result for gain in gains], tuple(gain.output for gain in gains)
-    contents = [content for gain in gains for content in gain.contents]
-    if turn is not None and (turn.native is None or in_all_texts(turn, masked) is not turn):
-        turn = None
-    if turn is not None:
-        contents.append(Content.of(turn.model_dump_json()))
-    fresh: dict[str, Source] = {}
-    for source in (source for gain in gains for source in gain.sources if source.id not in own_ids):
-        fresh.setdefault(source.id, source)
-    links = [link for output in outputs for link in output.links if link.origin]
-    final_step = step.model_copy(
-        update={
-            "uses": tuple(gain.use for gain in gains),
-            "source_ids": _each_once(gain.source_ids for gain in gains),
-            "private": _each_once(result.private for result in results),
-            "offered": tuple(site for link in links for site in sites_of(link)),
-            "searches": sum(result.searches for result in results),
-            "failed_searches": sum(result.failed_searches for result in results),
-            "fetches": sum(result.fetches for result in results),
-            "turn_hash": contents[-1].hash if turn is not None else None,
-            "seconds": round(asyncio.get_running_loop().time() - began, 3),
-        }
-    )
-    stepped = TaskStepped(
-        task_id=task.id, attempt=task.attempt, step=final_step, sources=tuple(fresh.values())
-    )
-    notices = place.new_notices("sources", *(note for result in results for note in result.notes))
-    unread = [page for result in results for page in result.unread]
-    notices += unread_notices(unread, place.journal.state.options.budget.max_fetches)
-    ends = [end(final_step)] if end is not None else []
-    await place.journal.record(stepped, *notices, *ends, contents=contents)
-    desk.add(PastStep(final_step, outputs, turn))
-
-
 def _each_once(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(groups)))
 
@@ -181,58 +131,108 @@ class _Gain:
         return [*(s.id for s in self.sources), *(excerpt.source_id for excerpt in self.result.excerpts)]
 
 
-async def _gain(
-    use: Used,
-    place: TaskEnvironment,
-    task: Task,
-    desk: TaskContext,
-    handoff: GathererInput | None,
-    held: Mapping[str, Source],
-) -> _Gain:
-    """One use after the other: what is shown has the number that the desk gives it. Its sources are kept, in a run that
-    ``held`` others before."""
-    result, whole = use.result, dict[str, str]()
-    if result is not None:
-        try:
-            whole = {s.source_id: await desk.read(s.source_id) for s in result.excerpts}
-        except ToolError as error:
-            use.problem, use.searches, use.fetches = str(error), result.searches, result.fetches
-            result = None
-    desk.egress.note(use.private)
-    failed, reading = result is None, Collected((), ())
-    if result is None:
-        result = ToolResult(searches=use.searches, failed_searches=use.searches, fetches=use.fetches)
-        output = UseOutput(text=masked(one_line(use.problem))[:MAX_PROBLEM_CHARS])
-    else:
-        reading = await off_loop(
-            sum(map(work_of, result.sources)),
-            collected,
-            result.sources,
-            sub_query_id=task.sub_query_id,
-            known=handoff.known_addresses if handoff else frozenset(),
-            most_new=handoff.max_sources_per_query if handoff else None,
-            most_bytes=place.limits.max_source_bytes,
-            first_rank=len(desk.sources),
+@dataclass
+class Attempt:
+    """One attempt at a task, whose steps are recorded."""
+
+    place: TaskEnvironment
+    task: Task
+    desk: TaskContext
+
+    async def record(
+        self,
+        step: TaskStep,
+        uses: Sequence[Used],
+        began: float,
+        handoff: GathererInput | None = None,
+        end: Callable[[TaskStep], TaskFinished] | None = None,
+        turn: Turn | None = None,
+    ) -> None:
+        """Records what a step brought, with the sources that came, notes on those that could not be read, and the event
+        that ``end`` makes of it where the task ends with it; then the desk has it. ``handoff`` is that of a search whose
+        known sources do not count, ``turn`` that of the model: kept where it is its service's own and holds no secret."""
+        run_sources, own_ids = {s.id: s for s in self.place.journal.state.sources}, set(self.desk.sources)
+        gains = [await self._gain(use, handoff, run_sources) for use in uses]
+        results, outputs = [gain.result for gain in gains], tuple(gain.output for gain in gains)
+        contents = [content for gain in gains for content in gain.contents]
+        if turn is not None and (turn.native is None or in_all_texts(turn, masked) is not turn):
+            turn = None
+        if turn is not None:
+            contents.append(Content.of(turn.model_dump_json()))
+        fresh: dict[str, Source] = {}
+        for source in (source for gain in gains for source in gain.sources if source.id not in own_ids):
+            fresh.setdefault(source.id, source)
+        links = [link for output in outputs for link in output.links if link.origin]
+        final_step = step.model_copy(
+            update={
+                "uses": tuple(gain.use for gain in gains),
+                "source_ids": _each_once(gain.source_ids for gain in gains),
+                "private": _each_once(result.private for result in results),
+                "offered": tuple(site for link in links for site in sites_of(link)),
+                "searches": sum(result.searches for result in results),
+                "failed_searches": sum(result.failed_searches for result in results),
+                "fetches": sum(result.fetches for result in results),
+                "turn_hash": contents[-1].hash if turn is not None else None,
+                "seconds": round(asyncio.get_running_loop().time() - began, 3),
+            }
         )
-        reading = apart(reading, desk, held, by_model=handoff is None)
-        result = result.model_copy(update={"notes": (*result.notes, *reading.notes)})
-        bodies = {c.hash: c.body for c in reading.contents}
-        read = {s.id: bodies[s.content_hash].decode() for s in reading.sources if s.content_hash in bodies}
-        output = desk.take(reading.sources, whole | read, result)
-    content = Content.of(output.model_dump_json())
-    return _Gain(
-        ToolUse(
-            tool=use.tool,
-            arguments=masked_value(dict(use.arguments)),
-            result_hash=content.hash,
-            failed=failed,
-            refused=use.refused,
-        ),
-        result.model_copy(update={"private": (*use.private, *result.private)}),
-        output,
-        (*reading.contents, content),
-        reading.sources,
-    )
+        stepped = TaskStepped(
+            task_id=self.task.id, attempt=self.task.attempt, step=final_step, sources=tuple(fresh.values())
+        )
+        notices = self.place.new_notices("sources", *(note for result in results for note in result.notes))
+        unread = [page for result in results for page in result.unread]
+        notices += unread_notices(unread, self.place.journal.state.options.budget.max_fetches)
+        ends = [end(final_step)] if end is not None else []
+        await self.place.journal.record(stepped, *notices, *ends, contents=contents)
+        self.desk.add(PastStep(final_step, outputs, turn))
+
+    async def _gain(self, use: Used, handoff: GathererInput | None, held: Mapping[str, Source]) -> _Gain:
+        """One use after the other: what is shown has the number that the desk gives it. Its sources are kept, in a run
+        that ``held`` others before."""
+        result, whole = use.result, dict[str, str]()
+        if result is not None:
+            try:
+                whole = {s.source_id: await self.desk.read(s.source_id) for s in result.excerpts}
+            except ToolError as error:
+                use.problem, use.searches, use.fetches = str(error), result.searches, result.fetches
+                result = None
+        self.desk.egress.note(use.private)
+        failed, reading = result is None, Collected((), ())
+        if result is None:
+            result = ToolResult(searches=use.searches, failed_searches=use.searches, fetches=use.fetches)
+            output = UseOutput(text=masked(one_line(use.problem))[:MAX_PROBLEM_CHARS])
+        else:
+            reading = await off_loop(
+                sum(map(work_of, result.sources)),
+                collected,
+                result.sources,
+                sub_query_id=self.task.sub_query_id,
+                known=handoff.known_addresses if handoff else frozenset(),
+                most_new=handoff.max_sources_per_query if handoff else None,
+                most_bytes=self.place.limits.max_source_bytes,
+                first_rank=len(self.desk.sources),
+            )
+            reading = apart(reading, self.desk, held, by_model=handoff is None)
+            result = result.model_copy(update={"notes": (*result.notes, *reading.notes)})
+            bodies = {c.hash: c.body for c in reading.contents}
+            read = {
+                s.id: bodies[s.content_hash].decode() for s in reading.sources if s.content_hash in bodies
+            }
+            output = self.desk.take(reading.sources, whole | read, result)
+        content = Content.of(output.model_dump_json())
+        return _Gain(
+            ToolUse(
+                tool=use.tool,
+                arguments=masked_value(dict(use.arguments)),
+                result_hash=content.hash,
+                failed=failed,
+                refused=use.refused,
+            ),
+            result.model_copy(update={"private": (*use.private, *result.private)}),
+            output,
+            (*reading.contents, content),
+            reading.sources,
+        )
 
 
 def apart(found: Collected, desk: TaskContext, held: Mapping[str, Source], *, by_model: bool) -> Collected:
@@ -260,14 +260,13 @@ def _address(source: Source) -> str:
 
 
 @dataclass
-class TaskSearch:
+class TaskSearch(Attempt):
     """A task without a model: the gatherer searches for it, and each data source of the caller's own is searched beside;
     that is one step, and the finding is its sources. What they say is read in ANALYSIS. Its pages are within the limits
-    of the task, its searches as many as are ``left``, None: as many as it takes."""
+    of the task, its searches as many as are ``left``, None: as many as it takes. ``number`` is that of the step: a model
+    may have worked on it before."""
 
-    place: TaskEnvironment
-    stands: TaskState
-    desk: TaskContext
+    number: int
     library: Library
     left: int | None
 
@@ -276,7 +275,7 @@ class TaskSearch:
         nothing where something is found: the model had seen no source. Raises `StoreError` and what stops a run."""
         began = asyncio.get_running_loop().time()
         uses: list[Used] = []
-        task, sources, names = self.stands.task, self.library.sources, self.desk.data_sources
+        task, sources, names = self.task, self.library.sources, self.desk.data_sources
         own = [name for name in names if name in sources.own]
         if not set(names).isdisjoint((CORPUS, WEB)) or not sources.names:  # a gatherer of one's own
             # Each source of the caller's own has a search as well; follow-ups are not asked in other words. That was
@@ -303,11 +302,11 @@ class TaskSearch:
                 finding = finding.model_copy(update={**({} if is_found else remainder), "stopped": stopped})
             return TaskFinished(task_id=task.id, attempt=task.attempt, finding=finding)
 
-        step = TaskStep(number=len(self.stands.steps) + 1)  # a model may have worked on it before
-        await record_step(self.place, task, self.desk, step, uses, began, self.library.handoff, end)
+        step = TaskStep(number=self.number)
+        await self.record(step, uses, began, self.library.handoff, end)
 
     async def _gathered(self, ask: Ask, names: Sequence[str], spare: int | None) -> Used:
-        use = Used("search", {"query": self.stands.task.question})
+        use = Used("search", {"query": self.task.question})
         if self.left == 0:
             use.problem = USED_UP
             return use
@@ -341,7 +340,7 @@ class TaskSearch:
     async def _searched(self, name: str) -> Used:
         """One data source of the caller's own, and the pages that it leads to."""
         library, handoff = self.library, self.library.handoff
-        query = self.stands.task.question
+        query = self.task.question
         use = Used("search", {"query": query, "data_source": name})
         refusal = None if self.left == 0 else self.place.purse.take("max_searches")
         if self.left == 0 or refusal is not None:

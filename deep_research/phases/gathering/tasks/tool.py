@@ -1,4 +1,4 @@
-"""The contract of a tool: what an agent of a task may use. Tools only read.
+"""The contract of a tool, what an agent of a task may use, and how it is used. Tools only read.
 
 ::
 

@@ -1,4 +1,5 @@
-"""The tools that every task has: search, fetch, and those that read. They take names or words, never an address."""
+"""The tools that every task has: search, fetch, and those that read what it has: a section by its number or title, the
+headings of a source, places with some words, and what follows. They take names or words, never an address."""
 
 from __future__ import annotations
 
