@@ -58,7 +58,6 @@ from deep_research.store import (
     NewRun,
     Owner,
     RunJournal,
-    RunRow,
     Watch,
     refused,
 )
@@ -244,19 +243,15 @@ class Runner:
             if active.is_lost:
                 await active.journal.record_refusal()
             if active.halted:
-                await self._stood_still(active)
+                await active.orchestrator.stand_still(active.journal)
+                if not active.journal.is_closed:
+                    raise refused(active.journal.lane, "another process continues it") from None
                 return False
             if not active.stopped:
                 raise
             await active.orchestrator.abort(active.journal, AbortReason.CANCELLED, CANCELLED)
             return False
         return True
-
-    async def _stood_still(self, active: _Active) -> None:
-        """A run that waited for a slot is parked, or let go of. Raises `AppendRefusedError` for the latter."""
-        await active.orchestrator.stand_still(active.journal)
-        if not active.journal.is_closed:
-            raise refused(active.journal.lane, "another process continues it")
 
     @_in_scope
     async def resume(
@@ -402,7 +397,7 @@ class Runner:
         else:
             row, lane = claim.row, claim.lane
         try:
-            state = await asyncio.to_thread(self._folded, row)
+            state = await asyncio.to_thread(lambda: fold(ev.decode_log(self._parts.store.read(row.run_id))))
         except BaseException:  # also a cancellation: nobody works on the run, and it must not look busy
             await asyncio.shield(asyncio.to_thread(self._release, lane))
             raise
@@ -423,9 +418,6 @@ class Runner:
                 if lane is not None:
                     await asyncio.to_thread(self._parts.store.release, lane)
             raise
-
-    def _folded(self, row: RunRow) -> Fold:
-        return fold(ev.decode_log(self._parts.store.read(row.run_id)))
 
     def _journal(self, lane: Lane, state: Fold, elapsed: Stopwatch, new: NewRun | None = None) -> RunJournal:
         return RunJournal(

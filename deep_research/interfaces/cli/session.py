@@ -133,7 +133,9 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
         value = getattr(args, option.dest)
         is_setting = option.dest in Settings.model_fields and not option.of_verb and option.dest != "corpus"
         if is_setting and value not in (None, False, []):
-            overrides[option.dest] = value if option.repeats or value is True else _value(option.dest, value)
+            is_text = option.dest in ("system_prompt", "data_dir", "preset")  # others are read
+            as_is = option.repeats or value is True or is_text
+            overrides[option.dest] = value if as_is else setting_from_text(option.dest, value)[1]
     corpus = [*args.corpus]
     if getattr(args, "sample", False):
         from deep_research.sources.documents.sample import sample_corpus
@@ -150,11 +152,6 @@ def _pair(pair: str) -> tuple[str, Any]:
             f"--set takes NAME=VALUE, got '{pair[:60]}'.", hint="For example: --set max_concurrent=2"
         )
     return setting_from_text(name, text)
-
-
-def _value(name: str, text: str) -> Any:
-    """Texts are taken as they stand; numbers are read."""
-    return text if name in ("system_prompt", "data_dir", "preset") else setting_from_text(name, text)[1]
 
 
 def whole_number(flag: str, value: str, *, natural: bool = True, example: int = 20) -> int:
