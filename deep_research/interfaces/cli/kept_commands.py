@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from deep_research.errors import ContentMissingError, UsageError
-from deep_research.interfaces.cli.console import Console, Exit, check_target, write_whole
+from deep_research.interfaces.cli.console import Console, check_target, write_whole
 from deep_research.interfaces.cli.session import Look, settings_in_force, whole_number
 from deep_research.patterns import regex
 from deep_research.presentation import phrases
@@ -40,7 +40,7 @@ def check_sessions(args: Namespace) -> None:
         raise UsageError(f"sessions {args.action} takes no --out.", hint="Leave it out.")
 
 
-async def sessions(look: Look) -> int:
+async def sessions(look: Look) -> None:
     """List, show, rename, export or delete sessions. Raises `RunNotFoundError`, `RunBusyError`."""
     args, console, runs = look.args, look.console, look.runs
     name, user = args.session, args.user
@@ -82,7 +82,6 @@ async def sessions(look: Look) -> int:
         case "delete":
             count = await runs.asession_delete(name, user_id=user)
             look.tell({"deleted": name, "runs": count}, f"Deleted {phrases.count(count, 'run')}.")
-    return Exit.COMPLETED
 
 
 def _turn_lines(turn: SessionTurn, columns: int) -> list[str]:
@@ -114,7 +113,7 @@ _EXAMPLES = {
 _MIN_NAME_COLUMNS = 8
 
 
-def memory_command(args: Namespace, console: Console) -> int:
+def memory_command(args: Namespace, console: Console) -> None:
     """Raises `UsageError`, `ConfigurationError`, `StoreError`."""
     _check_memory(args)
     settings = settings_in_force(args)
@@ -126,7 +125,6 @@ def memory_command(args: Namespace, console: Console) -> int:
         asyncio.run(_memory(Memories(memory), args, console))
     finally:
         memory.close()
-    return Exit.COMPLETED
 
 
 def _check_memory(args: Namespace) -> None:
@@ -211,7 +209,7 @@ _BEGINNING = regex(r"[0-9a-f]{1,64}")
 _SCHEME = "sha256:"
 
 
-def archive_command(args: Namespace, console: Console) -> int:
+def archive_command(args: Namespace, console: Console) -> None:
     """Raises `UsageError`, `ConfigurationError`, `StoreError`."""
     if args.action == "restore" and args.hash is None:
         raise UsageError(
@@ -242,7 +240,6 @@ def archive_command(args: Namespace, console: Console) -> int:
                 removed += now
             words = f"Removed {phrases.count(removed, 'expired text')}, {len(archive.list()):,} left."
             console.print(json.dumps({"removed": removed}) if args.json else words)
-    return Exit.COMPLETED
 
 
 def _list_archive(archive: Archive, args: Namespace, console: Console, ttl_hours: float, off: str) -> None:

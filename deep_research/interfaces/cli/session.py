@@ -299,11 +299,11 @@ class Signals:
 
 
 def run_with_signals(
-    work: Callable[[], Coroutine[Any, Any, int]], park: Callable[[], Awaitable[int]] | None = None
-) -> int:
+    work: Callable[[], Coroutine[Any, Any, int | None]], park: Callable[[], Awaitable[int]] | None = None
+) -> int | None:
     """``park`` is done on SIGTERM, and gives how many runs it parked: without one the work is cancelled."""
 
-    async def cancellable() -> int:
+    async def cancellable() -> int | None:
         signals.attach(park)
         return await work()
 
