@@ -7,6 +7,7 @@ import asyncio
 import json
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -120,11 +121,8 @@ def memory_command(args: Namespace, console: Console) -> None:
     from deep_research.memory.memory_registry import make_memory
     from deep_research.research.memories import Memories
 
-    memory = make_memory(settings.memory, settings.data_dir, local_only=settings.local_only)
-    try:
+    with closing(make_memory(settings.memory, settings.data_dir, local_only=settings.local_only)) as memory:
         asyncio.run(_memory(Memories(memory), args, console))
-    finally:
-        memory.close()
 
 
 def _check_memory(args: Namespace) -> None:

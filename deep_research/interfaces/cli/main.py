@@ -152,7 +152,7 @@ def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | No
 
 async def _look(
     args: Namespace, console: Console, settings: Settings, command: Callable[[Look], Awaitable[int | None]]
-) -> int:
+) -> int | None:
     import asyncio
 
     from deep_research.interfaces.cli.session import Look

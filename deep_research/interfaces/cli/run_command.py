@@ -223,8 +223,9 @@ async def _follow(
         try:
             both: set[asyncio.Future[Any]] = {display, task}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if _is_lost(task):
-                return
+            if task.done() and not task.cancelled():
+                if isinstance(task.exception(), RunBusyError | AppendRefusedError):  # it is another process's
+                    return
             await display
         finally:
             display.cancel()
@@ -237,13 +238,6 @@ async def _show_events(engine: DeepResearch, run_id: str, watch: Watching) -> No
     async with aclosing(engine.follow(run_id, watch.fold.seq)) as events:
         async for event in events:
             watch.show(event)
-
-
-def _is_lost(task: asyncio.Future[ResearchResult]) -> bool:
-    """Whether the run is another process's."""
-    if not task.done() or task.cancelled():
-        return False
-    return isinstance(task.exception(), RunBusyError | AppendRefusedError)
 
 
 def _interruption(session: Session, run_id: str) -> Interrupted:
