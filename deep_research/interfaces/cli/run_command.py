@@ -223,9 +223,9 @@ async def _follow(
         try:
             both: set[asyncio.Future[Any]] = {display, task}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if task.done() and not task.cancelled():
-                if isinstance(task.exception(), RunBusyError | AppendRefusedError):  # it is another process's
-                    return
+            error = task.exception() if task.done() and not task.cancelled() else None
+            if isinstance(error, RunBusyError | AppendRefusedError):  # the run is another process's
+                return
             await display
         finally:
             display.cancel()
