@@ -22,7 +22,7 @@ UNIT = re.compile(
     r"MAX|MIN|SECONDS|MS|BYTES|CHARS|WORDS|TOKENS|LINES|COUNT|LIMIT|RATIO|SHARE|WEIGHT|_PER_|DAYS|HOURS|DEPTH|SIZE|VERSION"
 )
 ALLOWED = {
-    "variables that are bare participles": 664,
+    "variables that are bare participles": 663,
     "functions that are bare participles": 1,
     "module docstrings that are clauses": 17,
     "numeric constants without a unit": 274,

@@ -265,35 +265,34 @@ class Runner:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
         on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for,
         `UsageError` for one that does not fit and for a budget that is no larger."""
-        async with nullcontext() if going.claim else self._loop().slots:
-            taken = self._taken(run_id, parts, shared, going)
-            async with taken as active:
-                journal, state = active.journal, active.journal.state
-                commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
-                unused: list[ev.Event] = []
-                answer = going.answer
-                if answer is None:
-                    answer, unused = _queued_answer(commands, journal)
-                question = checked_answer(state, answer) if answer is not None else None
-                caps = going.budget or caps_of(question, answer)
-                new = raised(state, caps) if caps is not None else None
-                if state.status is RunStatus.COMPLETED and new is None:  # between the look and the taking
-                    return ResearchResult.of(state)
-                plan = compared(state.setup)
-                resumed = ev.RunResumed(
-                    pause_id=question.pause_id if question else None, answer=answer, by=going.by
-                )
-                journal.stand(plan.places)
-                consume_stops(commands, journal, by_worker=going.by == "worker")
-                more = under(state, new, active.orchestrator) if new is not None else None
-                await journal.record(
-                    resumed,
-                    *unused,
-                    *(more or ()),
-                    *_set_up_anew(state, plan),
-                    *(await _taken_up(state, active.orchestrator) if more is None else ()),
-                )
-                return await self._carry_out(active, last_seq=state.seq)
+        slot = nullcontext() if going.claim else self._loop().slots
+        async with slot, self._as_owner(run_id, parts, shared, going) as active:
+            journal, state = active.journal, active.journal.state
+            commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
+            unused: list[ev.Event] = []
+            answer = going.answer
+            if answer is None:
+                answer, unused = _queued_answer(commands, journal)
+            question = checked_answer(state, answer) if answer is not None else None
+            caps = going.budget or caps_of(question, answer)
+            new = raised(state, caps) if caps is not None else None
+            if state.status is RunStatus.COMPLETED and new is None:  # between the look and the taking
+                return ResearchResult.of(state)
+            plan = compared(state.setup)
+            resumed = ev.RunResumed(
+                pause_id=question.pause_id if question else None, answer=answer, by=going.by
+            )
+            journal.stand(plan.places)
+            consume_stops(commands, journal, by_worker=going.by == "worker")
+            more = under(state, new, active.orchestrator) if new is not None else None
+            await journal.record(
+                resumed,
+                *unused,
+                *(more or ()),
+                *_set_up_anew(state, plan),
+                *(await _taken_up(state, active.orchestrator) if more is None else ()),
+            )
+            return await self._carry_out(active, last_seq=state.seq)
 
     @_in_scope
     async def abandon(
@@ -307,7 +306,7 @@ class Runner:
     ) -> None:
         """Abort a run that nobody works on, where it stands ``parked_at``, or that was claimed. Raises `RunBusyError`
         when somebody does, or did since."""
-        async with self._taken(run_id, None, (), Resumption(parked_at=parked_at, claim=claim)) as active:
+        async with self._as_owner(run_id, None, (), Resumption(parked_at=parked_at, claim=claim)) as active:
             question = active.journal.state.question
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
@@ -315,7 +314,7 @@ class Runner:
             await active.orchestrator.abort(active.journal, reason, why or message)
 
     @asynccontextmanager
-    async def _taken(
+    async def _as_owner(
         self,
         run_id: str,
         parts: Parts | None,
