@@ -142,7 +142,11 @@ class Sessions(Runs):
     async def _turn(self, row: RunRow) -> SessionTurn:
         from deep_research.conversation.turn import turn_of
 
-        of_row = {"research_id": row.run_id, "status": row.status(time.time()), "at": row.created_at}
+        of_row: dict[str, Any] = {
+            "research_id": row.run_id,
+            "status": row.status(time.time()),
+            "at": row.created_at,
+        }
         try:
             state = await self._state(row.run_id)
         except (LogDamagedError, StoreVersionError):  # it is shown by its row
