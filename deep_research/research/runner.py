@@ -107,6 +107,7 @@ class _Active:
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_Claim = TypeVar("_Claim", ClaimedRun, ClaimedRun | None)
 
 
 def _in_scope(
@@ -225,7 +226,7 @@ class Runner:
             store.watch(lane, Watch(on_command=lambda _: None, on_lost=lambda: None))
             return ClaimedRun(row, lane)
 
-        return await self._take_in_thread(take, lambda claim: claim.lane if claim else None)
+        return await self._in_thread(take)
 
     async def let_go(self, claim: ClaimedRun) -> None:
         """Give a claimed run back, on which nothing was done."""
@@ -322,7 +323,7 @@ class Runner:
         going: Resumption,
     ) -> AsyncIterator[_Active]:
         """A run that is this process's meanwhile. Raises `RunBusyError` also where it stands elsewhere by now."""
-        journal, elapsed = await self._take(run_id, take_over=going.take_over, claim=going.claim)
+        journal, elapsed = await self._take(run_id, going)
         active = self._activate(journal, elapsed, parts or self._parts, journal.state.options, shared)
         try:
             if going.parked_at is not None and journal.state.seq != going.parked_at:  # somebody was faster
@@ -381,22 +382,20 @@ class Runner:
 
     # One run
 
-    async def _take(
-        self, run_id: str, *, take_over: bool = False, claim: ClaimedRun | None = None
-    ) -> tuple[RunJournal, Stopwatch]:
-        owner = Owner.here(self._token)
-        store = self._parts.store
+    async def _take(self, run_id: str, going: Resumption) -> tuple[RunJournal, Stopwatch]:
+        store, claim = self._parts.store, going.claim
         if claim is None:
-            over = await request_release(store, run_id) if take_over else None
-            row = await self._take_in_thread(
-                partial(store.acquire, run_id, owner, over=over),
-                lambda row: Lane(run_id, owner, row.fence),
-            )
-            lane = Lane(run_id, owner, row.fence)
-        else:
-            row, lane = claim.row, claim.lane
+            owner = Owner.here(self._token)
+            over = await request_release(store, run_id) if going.take_over else None
+
+            def acquire() -> ClaimedRun:
+                row = store.acquire(run_id, owner, over=over)
+                return ClaimedRun(row, Lane(run_id, owner, row.fence))
+
+            claim = await self._in_thread(acquire)
+        row, lane = claim.row, claim.lane
         try:
-            state = await asyncio.to_thread(lambda: fold(ev.decode_log(self._parts.store.read(row.run_id))))
+            state = await asyncio.to_thread(lambda: fold(ev.decode_log(store.read(row.run_id))))
         except BaseException:  # also a cancellation: nobody works on the run, and it must not look busy
             await asyncio.shield(asyncio.to_thread(self._release, lane))
             raise
@@ -404,7 +403,7 @@ class Runner:
         elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))
         return self._journal(lane, state, elapsed), elapsed
 
-    async def _take_in_thread(self, take: Callable[[], _T], lane_of: Callable[[_T], Lane | None]) -> _T:
+    async def _in_thread(self, take: Callable[[], _Claim]) -> _Claim:
         """Take a run in a thread. One that comes after this was cancelled is let go of, or it would be busy by
         ourselves."""
         taking = asyncio.ensure_future(asyncio.to_thread(take))
@@ -412,10 +411,8 @@ class Runner:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:
             await asyncio.wait({taking})
-            if not taking.cancelled() and taking.exception() is None:
-                lane = lane_of(taking.result())
-                if lane is not None:
-                    await asyncio.to_thread(self._parts.store.release, lane)
+            if not taking.cancelled() and taking.exception() is None and (claim := taking.result()):
+                await asyncio.to_thread(self._parts.store.release, claim.lane)
             raise
 
     def _journal(self, lane: Lane, state: Fold, elapsed: Stopwatch, new: NewRun | None = None) -> RunJournal:
