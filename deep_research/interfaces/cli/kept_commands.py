@@ -59,9 +59,7 @@ async def sessions(look: Look) -> None:
                 )
                 for each in summaries
             ]
-            console.print_rows(
-                args, [each.model_dump(mode="json") for each in summaries], rows, "No sessions yet."
-            )
+            console.print_rows(args, summaries, rows, "No sessions yet.")
         case "show":
             turns = await runs.asession_turns(name, user_id=user)
             if args.json:
@@ -157,9 +155,8 @@ async def _memory(memories: Memories, args: Namespace, console: Console) -> None
             rows = [("ID", "KIND", "SINCE")]
             rows += [(entry.id, entry.kind.value, phrases.moment(entry.at)) for entry in entries]
             texts = ([phrases.line(entry.text)] for entry in entries)
-            records = [entry.model_dump(mode="json") for entry in entries]
             lines = list(phrases.table_with_texts(rows, texts, console.columns))
-            console.print_list(args, records, lines, nothing)
+            console.print_list(args, entries, lines, nothing)
             if len(page) > len(entries) and not (args.quiet or args.json):
                 console.note(f"More: add --after {entries[-1].id}")
         case "export":

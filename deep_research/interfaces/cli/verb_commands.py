@@ -96,7 +96,6 @@ async def list_runs(session: Look) -> None:
     page = await session.runs.alist(**{**arguments, "limit": limit and limit + 1})
     runs = page[:limit]
     nothing = "No runs match." if arguments.keys() - {"limit"} else "No runs yet."
-    records = [run.model_dump(mode="json") for run in runs]
     session.console.print_list(
         session.args, records, list(_run_table(runs, session.console.columns)), nothing
     )
@@ -132,7 +131,10 @@ async def follow(session: Session) -> None:
 
 def print_event(session: Look, event: Event) -> None:
     """As JSON where that is asked for, else in words."""
-    session.show(encode(event).decode, [phrases.clip(described(event), session.console.columns)])
+    if session.args.json:
+        session.console.print(encode(event).decode())
+    else:
+        session.console.print(phrases.clip(described(event), session.console.columns))
 
 
 def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
@@ -206,8 +208,11 @@ async def submit(session: Session) -> None:
             hint="Remove --set store=memory.",
         )
     run_id = await session.engine.asubmit(session.args.question, **verb_arguments(session))
-    summary = await session.engine.summary(run_id)
-    session.console.print(_dumped(summary.model_dump(mode="json")) if session.args.json else run_id)
+    if session.args.json:
+        summary = await session.engine.summary(run_id)
+        session.console.print(_dumped(summary.model_dump(mode="json")))
+    else:
+        session.console.print(run_id)
 
 
 async def work(session: Session) -> None:
@@ -228,8 +233,11 @@ async def verify(session: Look) -> int:
             verification = await session.runs.averify(args.pack, progress=progress)
         else:
             verification = await asyncio.to_thread(_verify_file, args.pack, progress)
-    record = {"holds": verification.holds, **verification.model_dump(mode="json")}
-    session.show(lambda: _dumped(record), map(phrases.line, verification_lines(verification)))
+
+    def record() -> str:
+        return _dumped({"holds": verification.holds, **verification.model_dump(mode="json")})
+
+    session.show(record, map(phrases.line, verification_lines(verification)))
     return Exit.COMPLETED if verification.holds else Exit.FAILED
 
 
