@@ -96,9 +96,8 @@ async def list_runs(session: Look) -> None:
     page = await session.runs.alist(**{**arguments, "limit": limit and limit + 1})
     runs = page[:limit]
     nothing = "No runs match." if arguments.keys() - {"limit"} else "No runs yet."
-    session.console.print_list(
-        session.args, records, list(_run_table(runs, session.console.columns)), nothing
-    )
+    lines = list(_run_table(runs, session.console.columns))
+    session.console.print_list(session.args, runs, lines, nothing)
     if session.talks and len(page) > len(runs):
         session.console.note(f"More: add --after {runs[-1].research_id}")
 
