@@ -58,7 +58,6 @@ from deep_research.store import (
     NewRun,
     Owner,
     RunJournal,
-    RunRow,
     Watch,
     refused,
 )
@@ -108,6 +107,7 @@ class _Active:
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_Claim = TypeVar("_Claim", ClaimedRun, ClaimedRun | None)
 
 
 def _in_scope(
@@ -226,7 +226,7 @@ class Runner:
             store.watch(lane, Watch(on_command=lambda _: None, on_lost=lambda: None))
             return ClaimedRun(row, lane)
 
-        return await self._take_in_thread(take, lambda claim: claim.lane if claim else None)
+        return await self._in_thread(take)
 
     async def let_go(self, claim: ClaimedRun) -> None:
         """Give a claimed run back, on which nothing was done."""
@@ -244,19 +244,15 @@ class Runner:
             if active.is_lost:
                 await active.journal.record_refusal()
             if active.halted:
-                await self._stood_still(active)
+                await active.orchestrator.stand_still(active.journal)
+                if not active.journal.is_closed:
+                    raise refused(active.journal.lane, "another process continues it") from None
                 return False
             if not active.stopped:
                 raise
             await active.orchestrator.abort(active.journal, AbortReason.CANCELLED, CANCELLED)
             return False
         return True
-
-    async def _stood_still(self, active: _Active) -> None:
-        """A run that waited for a slot is parked, or let go of. Raises `AppendRefusedError` for the latter."""
-        await active.orchestrator.stand_still(active.journal)
-        if not active.journal.is_closed:
-            raise refused(active.journal.lane, "another process continues it")
 
     @_in_scope
     async def resume(
@@ -270,10 +266,8 @@ class Runner:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
         on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for,
         `UsageError` for one that does not fit and for a budget that is no larger."""
-        async with (
-            nullcontext() if going.claim else self._loop().slots,
-            self._hold(run_id, parts, shared, going) as active,
-        ):
+        slot = nullcontext() if going.claim else self._loop().slots
+        async with slot, self._as_owner(run_id, parts, shared, going) as active:
             journal, state = active.journal, active.journal.state
             commands = await asyncio.to_thread(self._parts.store.pending_commands, run_id)
             unused: list[ev.Event] = []
@@ -313,7 +307,7 @@ class Runner:
     ) -> None:
         """Abort a run that nobody works on, where it stands ``parked_at``, or that was claimed. Raises `RunBusyError`
         when somebody does, or did since."""
-        async with self._hold(run_id, None, (), Resumption(parked_at=parked_at, claim=claim)) as active:
+        async with self._as_owner(run_id, None, (), Resumption(parked_at=parked_at, claim=claim)) as active:
             question = active.journal.state.question
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
@@ -321,7 +315,7 @@ class Runner:
             await active.orchestrator.abort(active.journal, reason, why or message)
 
     @asynccontextmanager
-    async def _hold(
+    async def _as_owner(
         self,
         run_id: str,
         parts: Parts | None,
@@ -329,7 +323,7 @@ class Runner:
         going: Resumption,
     ) -> AsyncIterator[_Active]:
         """A run that is this process's meanwhile. Raises `RunBusyError` also where it stands elsewhere by now."""
-        journal, elapsed = await self._take(run_id, take_over=going.take_over, claim=going.claim)
+        journal, elapsed = await self._take(run_id, going)
         active = self._activate(journal, elapsed, parts or self._parts, journal.state.options, shared)
         try:
             if going.parked_at is not None and journal.state.seq != going.parked_at:  # somebody was faster
@@ -388,22 +382,20 @@ class Runner:
 
     # One run
 
-    async def _take(
-        self, run_id: str, *, take_over: bool = False, claim: ClaimedRun | None = None
-    ) -> tuple[RunJournal, Stopwatch]:
-        owner = Owner.here(self._token)
-        store = self._parts.store
+    async def _take(self, run_id: str, going: Resumption) -> tuple[RunJournal, Stopwatch]:
+        store, claim = self._parts.store, going.claim
         if claim is None:
-            over = await request_release(store, run_id) if take_over else None
-            row = await self._take_in_thread(
-                partial(store.acquire, run_id, owner, over=over),
-                lambda row: Lane(run_id, owner, row.fence),
-            )
-            lane = Lane(run_id, owner, row.fence)
-        else:
-            row, lane = claim.row, claim.lane
+            owner = Owner.here(self._token)
+            over = await request_release(store, run_id) if going.take_over else None
+
+            def acquire() -> ClaimedRun:
+                row = store.acquire(run_id, owner, over=over)
+                return ClaimedRun(row, Lane(run_id, owner, row.fence))
+
+            claim = await self._in_thread(acquire)
+        row, lane = claim.row, claim.lane
         try:
-            state = await asyncio.to_thread(self._folded, row)
+            state = await asyncio.to_thread(lambda: fold(ev.decode_log(store.read(row.run_id))))
         except BaseException:  # also a cancellation: nobody works on the run, and it must not look busy
             await asyncio.shield(asyncio.to_thread(self._release, lane))
             raise
@@ -411,7 +403,7 @@ class Runner:
         elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))
         return self._journal(lane, state, elapsed), elapsed
 
-    async def _take_in_thread(self, take: Callable[[], _T], lane_of: Callable[[_T], Lane | None]) -> _T:
+    async def _in_thread(self, take: Callable[[], _Claim]) -> _Claim:
         """Take a run in a thread. One that comes after this was cancelled is let go of, or it would be busy by
         ourselves."""
         taking = asyncio.ensure_future(asyncio.to_thread(take))
@@ -419,14 +411,9 @@ class Runner:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:
             await asyncio.wait({taking})
-            if not taking.cancelled() and taking.exception() is None:
-                lane = lane_of(taking.result())
-                if lane is not None:
-                    await asyncio.to_thread(self._parts.store.release, lane)
+            if not taking.cancelled() and taking.exception() is None and (claim := taking.result()):
+                await asyncio.to_thread(self._parts.store.release, claim.lane)
             raise
-
-    def _folded(self, row: RunRow) -> Fold:
-        return fold(ev.decode_log(self._parts.store.read(row.run_id)))
 
     def _journal(self, lane: Lane, state: Fold, elapsed: Stopwatch, new: NewRun | None = None) -> RunJournal:
         return RunJournal(

@@ -142,27 +142,24 @@ class Sessions(Runs):
     async def _turn(self, row: RunRow) -> SessionTurn:
         from deep_research.conversation.turn import turn_of
 
+        of_row: dict[str, Any] = {
+            "research_id": row.run_id,
+            "status": row.status(time.time()),
+            "at": row.created_at,
+        }
         try:
             state = await self._state(row.run_id)
         except (LogDamagedError, StoreVersionError):  # it is shown by its row
-            return SessionTurn(
-                research_id=row.run_id,
-                user_message=row.query,
-                question=row.query,
-                status=row.status(time.time()),
-                at=row.created_at,
-            )
+            return SessionTurn(user_message=row.query, question=row.query, **of_row)
         turn = turn_of(state)
         cited_ids = {citation.source_id for citation in state.citations}
         return SessionTurn(
-            research_id=row.run_id,
             user_message=turn.user_message,
             question=turn.question,
             answer=turn.answer,
             sources=tuple(source.url or source.title for source in state.sources if source.id in cited_ids),
-            status=row.status(time.time()),
             searches=state.usage.searches,
-            at=row.created_at,
+            **of_row,
         )
 
 

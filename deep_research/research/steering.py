@@ -287,7 +287,8 @@ async def request_release(store: Store, run_id: str) -> int | None:
     until = loop.time() + MAX_LEASES * store.lease
     while row.owned(time.time()):
         if row.fence != fence:
-            raise _faster(busy(row))
+            error = busy(row)
+            raise RunBusyError(error.problem, hint="That process took the run over first.", **error.data)
         left = until - loop.time()
         if left <= 0:
             return fence
@@ -302,7 +303,3 @@ def consume_stops(commands: Sequence[Command], journal: RunJournal, *, by_worker
     for command in commands:
         if command.kind == CommandKind.RELEASE or (command.kind == CommandKind.PAUSE and not by_worker):
             journal.consume(command.id)
-
-
-def _faster(error: RunBusyError) -> RunBusyError:
-    return RunBusyError(error.problem, hint="That process took the run over first.", **error.data)

@@ -185,22 +185,18 @@ def read_edit(state: DeepResearchState, value: Any) -> Edited:
     """
     try:
         edit = PlanEdit.model_validate_json(json.dumps(value, allow_nan=False))
-    except (ValidationError, ValueError) as error:
-        raise BadEditError(_reason(error)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise BadEditError(" ".join(f"{place}: {first['msg']}".split())) from None
+    except ValueError:
+        raise BadEditError("it is no JSON value") from None
     lines = edit.sub_queries
     return Edited(
         sub_queries=None if lines is None else tuple(_lines(state, lines)),
         terms=_terms(state, edit),
         by=" ".join((edit.by or "").split())[:MAX_NAME_CHARS] or "owner",
     )
-
-
-def _reason(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return "it is no JSON value"
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return " ".join(f"{place}: {first['msg']}".split())
 
 
 def _lines(state: DeepResearchState, lines: Sequence[EditedQuery]) -> Iterator[SubQuery]:

@@ -99,6 +99,15 @@ async def reflect(
     return reflection
 
 
+def _question(state: DeepResearchState, room: Room) -> Message:
+    """A message that begins with what is researched."""
+    message = Message(room)
+    message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
+    message.add(today_of(state))
+    instructions(message, state.options.system_prompt)
+    return message
+
+
 def _prompt(
     state: DeepResearchState,
     phase: DeepResearchPhase,
@@ -106,10 +115,7 @@ def _prompt(
     prompt: str,
     room: Room,
 ) -> Message:
-    message = Message(room)
-    message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
-    message.add(today_of(state))
-    instructions(message, state.options.system_prompt)
+    message = _question(state, room)
     message.add(f"Phase: {phase.value}, round {state.iteration} of {state.max_iterations}.")
     message.add(prompt)
     if validation.issues:
@@ -335,10 +341,7 @@ def next_tasks(plan: WavePlan, state: DeepResearchState) -> tuple[SubQuery, ...]
 
 
 def _message(state: DeepResearchState, wave_count: int, room: Room) -> Message:
-    message = Message(room)
-    message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
-    message.add(today_of(state))
-    instructions(message, state.options.system_prompt)
+    message = _question(state, room)
     brief(message, state.research_brief)
     if len(state.parts) > 1:
         parts = [f"{number}. {one_line(part.text)}" for number, part in enumerate(state.parts, 1)]

@@ -109,12 +109,10 @@ def overrule(
     review.requests.append(request)
     if hook.phase not in (None, review.phase, DeepResearchPhase.PLANNING):
         request.refused = OTHER_PHASE
-        judge(review, state, worker=worker, policy=policy)
-        return
-    review.replan = hook.action is SupervisorAction.RETRY and (
-        hook.phase is DeepResearchPhase.PLANNING and review.phase is not DeepResearchPhase.PLANNING
-    )
-    request.refused = _refused(request, review, state, worker)
+    else:
+        plans_again = hook.phase is DeepResearchPhase.PLANNING and review.phase is not hook.phase
+        review.replan = hook.action is SupervisorAction.RETRY and plans_again
+        request.refused = _refused(request, review, state, worker)
     if request.refused:
         review.replan = False
         judge(review, state, worker=worker, policy=policy)

@@ -108,7 +108,10 @@ def last_words(state: DeepResearchState, reason: AbortReason) -> list[ev.Event]:
     """What is recorded before the abort: a partial report when there are findings and somebody stopped the run,
     the open questions when there was no evidence."""
     if reason in STOPPED and state.findings:
-        return [_partial(state, reason)]
+        if (whole := made_partial(state)) is not None:
+            return [whole]
+        text = draft(synthesizer_input(state), notice=STOPPED[reason])
+        return [partial_report(state, text, ExtractiveSynthesizer.name)]
     nothing = not state.findings or state.answer_coverage is AnswerCoverage.NO
     if reason in (AbortReason.NO_EVIDENCE, AbortReason.BUDGET) and nothing:
         return [ev.EvidenceWeighed(findings=(), gaps=_unanswered(state), contradictions=state.contradictions)]
@@ -129,13 +132,6 @@ def made_partial(state: DeepResearchState) -> ev.ReportWritten | None:
         repairs=state.repairs,
         verdicts=state.verdicts,
     )
-
-
-def _partial(state: DeepResearchState, reason: AbortReason) -> ev.ReportWritten:
-    if (whole := made_partial(state)) is not None:
-        return whole
-    text = draft(synthesizer_input(state), notice=STOPPED[reason])
-    return partial_report(state, text, ExtractiveSynthesizer.name)
 
 
 def _unanswered(state: DeepResearchState) -> tuple[Gap, ...]:

@@ -78,10 +78,8 @@ async def assist(session: Session) -> int:
     """Carry out a plan, or go on with one. Raises `UsageError`, `ConfigurationError`, `StoreError`."""
     args = session.args
     plans = PlanFolder(session.settings.data_dir)
-    if args.list:
-        return await _list(session, plans)
-    if args.delete:
-        await asyncio.to_thread(plans.delete, args.delete)
+    if args.list or args.delete:
+        await (_list(session, plans) if args.list else asyncio.to_thread(plans.delete, args.delete))
         return Exit.COMPLETED
     discovery = await _discovered(session)
     progress = _Progress(session, discovery)
@@ -182,7 +180,7 @@ class _Progress:
             self._session.console.note(line)
 
 
-async def _list(session: Session, plans: PlanFolder) -> int:
+async def _list(session: Session, plans: PlanFolder) -> None:
     entries: list[CapabilityPlan] = []
     for plan_id in await asyncio.to_thread(plans.ids):
         try:
@@ -194,7 +192,6 @@ async def _list(session: Session, plans: PlanFolder) -> int:
     rows = [("PLAN", "STATUS", "REQUEST")]
     rows += [(plan.id, plan.status.value, phrases.line(plan.request)) for plan in entries]
     session.console.print_rows(session.args, records, rows, "No plans yet.")
-    return Exit.COMPLETED
 
 
 def _conclude(session: Session, plan: CapabilityPlan) -> int:

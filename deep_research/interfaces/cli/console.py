@@ -12,7 +12,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from deep_research.errors import ConfigurationError, DeepResearchError, UsageError
 from deep_research.files import beside, whole
@@ -107,17 +107,18 @@ class Console:
                 "output", f"The output cannot be written: {error.strerror or error}."
             ) from error
 
-    def print_list(self, args: Namespace, records: object, lines: Sequence[str], nothing: str) -> None:
+    def print_list(self, args: Namespace, records: Sequence[Any], lines: Sequence[str], nothing: str) -> None:
         """Records as JSON where that is asked for, else in words; where there are none, ``nothing`` is said of it."""
         if args.json:
-            self.print(json.dumps(records, ensure_ascii=False))
+            plain = [each if isinstance(each, dict) else each.model_dump(mode="json") for each in records]
+            self.print(json.dumps(plain, ensure_ascii=False))
         elif lines:
             self.print("\n".join(lines))
         elif args.verbose or not args.quiet:
             self.note(nothing)
 
     def print_rows(
-        self, args: Namespace, records: object, rows: Sequence[Sequence[str]], nothing: str
+        self, args: Namespace, records: Sequence[Any], rows: Sequence[Sequence[str]], nothing: str
     ) -> None:
         """As `print_list`, in a table whose first row is its head."""
         self.print_list(args, records, phrases.table(rows, self.columns) if len(rows) > 1 else (), nothing)

@@ -192,14 +192,11 @@ def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
     contents = f"{phrases.count(report.documents, 'document')}, {phrases.count(report.passages, 'passage')}"
     yield Check("corpus", OK, f"{contents} in {', '.join(map(str, settings.corpus))}")
     if report.skipped:
-        yield Check("corpus", NOTE, f"{_entries(report.skipped)} not read")
+        count = sum(entry.count for entry in report.skipped)
+        many = phrases.count(count, "file or folder", "files or folders")
+        yield Check("corpus", NOTE, f"{many} {'was' if count == 1 else 'were'} not read")
     yield from _file_checks(report.skipped, "skipped", all_files=all_files)
     yield from _file_checks(report.partly, "not read whole:", all_files=all_files)
-
-
-def _entries(skipped: Sequence[Skipped]) -> str:
-    count = sum(entry.count for entry in skipped)
-    return f"{phrases.count(count, 'file or folder', 'files or folders')} {'was' if count == 1 else 'were'}"
 
 
 def _file_checks(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:

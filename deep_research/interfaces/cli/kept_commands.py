@@ -7,11 +7,12 @@ import asyncio
 import json
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from deep_research.errors import ContentMissingError, UsageError
-from deep_research.interfaces.cli.console import Console, Exit, check_target, write_whole
+from deep_research.interfaces.cli.console import Console, check_target, write_whole
 from deep_research.interfaces.cli.session import Look, settings_in_force, whole_number
 from deep_research.patterns import regex
 from deep_research.presentation import phrases
@@ -40,7 +41,7 @@ def check_sessions(args: Namespace) -> None:
         raise UsageError(f"sessions {args.action} takes no --out.", hint="Leave it out.")
 
 
-async def sessions(look: Look) -> int:
+async def sessions(look: Look) -> None:
     """List, show, rename, export or delete sessions. Raises `RunNotFoundError`, `RunBusyError`."""
     args, console, runs = look.args, look.console, look.runs
     name, user = args.session, args.user
@@ -58,9 +59,7 @@ async def sessions(look: Look) -> int:
                 )
                 for each in summaries
             ]
-            console.print_rows(
-                args, [each.model_dump(mode="json") for each in summaries], rows, "No sessions yet."
-            )
+            console.print_rows(args, summaries, rows, "No sessions yet.")
         case "show":
             turns = await runs.asession_turns(name, user_id=user)
             if args.json:
@@ -82,7 +81,6 @@ async def sessions(look: Look) -> int:
         case "delete":
             count = await runs.asession_delete(name, user_id=user)
             look.tell({"deleted": name, "runs": count}, f"Deleted {phrases.count(count, 'run')}.")
-    return Exit.COMPLETED
 
 
 def _turn_lines(turn: SessionTurn, columns: int) -> list[str]:
@@ -114,19 +112,15 @@ _EXAMPLES = {
 _MIN_NAME_COLUMNS = 8
 
 
-def memory_command(args: Namespace, console: Console) -> int:
+def memory_command(args: Namespace, console: Console) -> None:
     """Raises `UsageError`, `ConfigurationError`, `StoreError`."""
     _check_memory(args)
     settings = settings_in_force(args)
     from deep_research.memory.memory_registry import make_memory
     from deep_research.research.memories import Memories
 
-    memory = make_memory(settings.memory, settings.data_dir, local_only=settings.local_only)
-    try:
+    with closing(make_memory(settings.memory, settings.data_dir, local_only=settings.local_only)) as memory:
         asyncio.run(_memory(Memories(memory), args, console))
-    finally:
-        memory.close()
-    return Exit.COMPLETED
 
 
 def _check_memory(args: Namespace) -> None:
@@ -161,9 +155,8 @@ async def _memory(memories: Memories, args: Namespace, console: Console) -> None
             rows = [("ID", "KIND", "SINCE")]
             rows += [(entry.id, entry.kind.value, phrases.moment(entry.at)) for entry in entries]
             texts = ([phrases.line(entry.text)] for entry in entries)
-            records = [entry.model_dump(mode="json") for entry in entries]
             lines = list(phrases.table_with_texts(rows, texts, console.columns))
-            console.print_list(args, records, lines, nothing)
+            console.print_list(args, entries, lines, nothing)
             if len(page) > len(entries) and not (args.quiet or args.json):
                 console.note(f"More: add --after {entries[-1].id}")
         case "export":
@@ -211,7 +204,7 @@ _BEGINNING = regex(r"[0-9a-f]{1,64}")
 _SCHEME = "sha256:"
 
 
-def archive_command(args: Namespace, console: Console) -> int:
+def archive_command(args: Namespace, console: Console) -> None:
     """Raises `UsageError`, `ConfigurationError`, `StoreError`."""
     if args.action == "restore" and args.hash is None:
         raise UsageError(
@@ -242,7 +235,6 @@ def archive_command(args: Namespace, console: Console) -> int:
                 removed += now
             words = f"Removed {phrases.count(removed, 'expired text')}, {len(archive.list()):,} left."
             console.print(json.dumps({"removed": removed}) if args.json else words)
-    return Exit.COMPLETED
 
 
 def _list_archive(archive: Archive, args: Namespace, console: Console, ttl_hours: float, off: str) -> None:

@@ -57,40 +57,46 @@ def exit_code(work: Callable[[], int], console: Console) -> int:
 
 
 def _perform(args: Namespace, console: Console, engine: EngineFactory | None) -> int:
-    if args.command is None:
-        console.print(args.text if args.text != "version" else f"{PROGRAM} {__version__}")
-        return Exit.COMPLETED
-    if args.log_level:
+    if getattr(args, "log_level", None):
         from deep_research.logs import configure
 
         configure(args.log_level)
     match args.command:
+        case None:
+            console.print(args.text if args.text != "version" else f"{PROGRAM} {__version__}")
         case "completion":
             console.print(parsing.script(args.shell))
-            return Exit.COMPLETED
         case "doctor":
-            from deep_research.interfaces.cli.doctor import doctor as command
+            from deep_research.interfaces.cli.doctor import doctor
+
+            return doctor(args, console)
         case "archive":
-            from deep_research.interfaces.cli.kept_commands import archive_command as command
+            from deep_research.interfaces.cli.kept_commands import archive_command
+
+            archive_command(args, console)
         case "memory":
-            from deep_research.interfaces.cli.kept_commands import memory_command as command
+            from deep_research.interfaces.cli.kept_commands import memory_command
+
+            memory_command(args, console)
         case "token":
-            from deep_research.interfaces.cli.server_command import token_command as command
+            from deep_research.interfaces.cli.server_command import token_command
+
+            token_command(args, console)
         case "mcp":
             from deep_research.interfaces.cli.server_command import mcp_command
 
-            return mcp_command(args, console, engine)
+            mcp_command(args, console, engine)
         case _:
-            return _perform_on_runs(args, console, engine)
-    return command(args, console)
+            return _perform_on_runs(args, console, engine) or Exit.COMPLETED
+    return Exit.COMPLETED
 
 
-def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | None) -> int:
+def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | None) -> int | None:
     """Carry out a command that looks at runs with the store alone, others with an engine, as all are where one is given.
     Raises `Interrupted` after a signal."""
     from deep_research.interfaces.cli import kept_commands, session, show, verb_commands
 
-    look_commands: dict[str, Callable[[Look], Awaitable[int]]] = {
+    look_commands: dict[str, Callable[[Look], Awaitable[int | None]]] = {
         **dict.fromkeys(("waiting", "status", "delete", "pack", "steer", "pause"), verb_commands.perform),
         "list": verb_commands.list_runs,
         "sessions": kept_commands.sessions,
@@ -106,7 +112,7 @@ def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | No
     if look_command is not None and make is None:
         settings = session.settings_in_force(args)
         if session.without_store(args, console, settings):
-            return Exit.COMPLETED
+            return None
         return session.run_with_signals(lambda: _look(args, console, settings, look_command))
     from deep_research.interfaces.cli import assist_command, run_command, server_command
     from deep_research.research import DeepResearch
@@ -119,14 +125,15 @@ def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | No
     engine = (make or DeepResearch)(**session.engine_arguments(args))
     settings = engine.settings.settings
     if make is None and session.without_store(args, console, settings):
-        return Exit.COMPLETED
+        return None
     work = session.Session(args=args, console=console, settings=settings, runs=engine, engine=engine)
     # A file that nobody named is in force without a word otherwise.
     if args.command in PARKS and work.talks and (line := session.folder_file_line(engine.settings)):
         console.note(line)
     if args.command in SERVERS:
-        return server_command.serve_command(work)
-    commands: dict[str, Callable[[Session], Awaitable[int]]] = {
+        server_command.serve_command(work)
+        return None
+    commands: dict[str, Callable[[Session], Awaitable[int | None]]] = {
         "assist": assist_command.assist,
         "wake": verb_commands.perform,
         "run": run_command.run,
@@ -144,8 +151,8 @@ def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | No
 
 
 async def _look(
-    args: Namespace, console: Console, settings: Settings, command: Callable[[Look], Awaitable[int]]
-) -> int:
+    args: Namespace, console: Console, settings: Settings, command: Callable[[Look], Awaitable[int | None]]
+) -> int | None:
     import asyncio
 
     from deep_research.interfaces.cli.session import Look
@@ -164,6 +171,6 @@ async def _look(
         await asyncio.to_thread(memory.close)
 
 
-async def _work(session: Session, command: Callable[[Session], Awaitable[int]]) -> int:
+async def _work(session: Session, command: Callable[[Session], Awaitable[int | None]]) -> int | None:
     async with session.engine:
         return await command(session)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from deep_research.errors import UnknownNameError, UsageError
 from deep_research.interfaces.cli.options import BY_NAME, COMMANDS, COMMON, PATHS, PROGRAM, Command, Option
@@ -179,17 +179,11 @@ class _Parser(argparse.ArgumentParser):
 
 def _add(group: argparse._ArgumentGroup, options: Iterable[Option]) -> None:
     for option in options:
-        if not option.metavar:
-            group.add_argument(*option.flags, dest=option.dest, action="store_true", help=option.help)
-            continue
-        group.add_argument(
-            *option.flags,
-            dest=option.dest,
-            metavar=option.metavar,
-            action="append" if option.repeats else "store",
-            default=[] if option.repeats else None,
-            help=option.help,
-        )
+        kind: dict[str, Any] = {"action": "store_true"}
+        if option.metavar:
+            kind = {"action": "append", "default": []} if option.repeats else {}
+            kind["metavar"] = option.metavar
+        group.add_argument(*option.flags, dest=option.dest, help=option.help, **kind)
 
 
 # Completion

@@ -223,7 +223,8 @@ async def _follow(
         try:
             both: set[asyncio.Future[Any]] = {display, task}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if _is_lost(task):
+            error = task.exception() if task.done() and not task.cancelled() else None
+            if isinstance(error, RunBusyError | AppendRefusedError):  # the run is another process's
                 return
             await display
         finally:
@@ -237,13 +238,6 @@ async def _show_events(engine: DeepResearch, run_id: str, watch: Watching) -> No
     async with aclosing(engine.follow(run_id, watch.fold.seq)) as events:
         async for event in events:
             watch.show(event)
-
-
-def _is_lost(task: asyncio.Future[ResearchResult]) -> bool:
-    """Whether the run is another process's."""
-    if not task.done() or task.cancelled():
-        return False
-    return isinstance(task.exception(), RunBusyError | AppendRefusedError)
 
 
 def _interruption(session: Session, run_id: str) -> Interrupted:

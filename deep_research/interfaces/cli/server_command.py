@@ -41,10 +41,9 @@ def check_extra(extra: str = "server", problem: str = "The server needs more pac
         raise CommandError("missing_extra", problem, hint=hint, exit=Exit.WRONG_USE)
 
 
-def serve_command(session: Session) -> int:
+def serve_command(session: Session) -> None:
     """Serve until a signal comes. Raises `UsageError`, `ConfigurationError`."""
     asyncio.run(_serve(session))
-    return Exit.COMPLETED
 
 
 async def _serve(session: Session) -> None:
@@ -91,7 +90,7 @@ def token_path(args: Namespace, data_dir: Path) -> Path:
     return Path(args.tokens) if args.tokens else data_dir / TOKEN_FILE
 
 
-def token_command(args: Namespace, console: Console) -> int:
+def token_command(args: Namespace, console: Console) -> None:
     """Raises `UsageError`, `ConfigurationError`."""
     check_extra()
     action, name = args.action, args.name
@@ -111,7 +110,6 @@ def token_command(args: Namespace, console: Console) -> int:
 
         revoke_token(path, name)
         console.print(json.dumps({"revoked": name}) if args.json else f"Revoked {name}.")
-    return Exit.COMPLETED
 
 
 def _add(path: Path, args: Namespace, console: Console) -> None:
@@ -165,7 +163,7 @@ def _list(path: Path, args: Namespace, console: Console) -> None:
 # An MCP client over stdin and stdout
 
 
-def mcp_command(args: Namespace, console: Console, make: Callable[..., DeepResearch] | None) -> int:
+def mcp_command(args: Namespace, console: Console, make: Callable[..., DeepResearch] | None) -> None:
     """Serve until the client goes. Raises `CommandError` where the package of the extra is missing, `UsageError`,
     `ConfigurationError`."""
     check_extra("mcp", "The MCP server needs another package.")
@@ -173,7 +171,6 @@ def mcp_command(args: Namespace, console: Console, make: Callable[..., DeepResea
 
     wire = claim_standard_streams()  # before anything is imported that may print
     asyncio.run(_serve_client(args, console, make, wire))
-    return Exit.COMPLETED
 
 
 async def _serve_client(

@@ -13,7 +13,6 @@ import threading
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +132,9 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
         value = getattr(args, option.dest)
         is_setting = option.dest in Settings.model_fields and not option.of_verb and option.dest != "corpus"
         if is_setting and value not in (None, False, []):
-            overrides[option.dest] = value if option.repeats or value is True else _value(option.dest, value)
+            is_text = option.dest in ("system_prompt", "data_dir", "preset")  # others are read
+            as_is = option.repeats or value is True or is_text
+            overrides[option.dest] = value if as_is else setting_from_text(option.dest, value)[1]
     corpus = [*args.corpus]
     if getattr(args, "sample", False):
         from deep_research.sources.documents.sample import sample_corpus
@@ -150,11 +151,6 @@ def _pair(pair: str) -> tuple[str, Any]:
             f"--set takes NAME=VALUE, got '{pair[:60]}'.", hint="For example: --set max_concurrent=2"
         )
     return setting_from_text(name, text)
-
-
-def _value(name: str, text: str) -> Any:
-    """Texts are taken as they stand; numbers are read."""
-    return text if name in ("system_prompt", "data_dir", "preset") else setting_from_text(name, text)[1]
 
 
 def whole_number(flag: str, value: str, *, natural: bool = True, example: int = 20) -> int:
@@ -181,13 +177,17 @@ def without_store(args: Namespace, console: Console, settings: Settings) -> bool
     """Whether a command is done because there is no store to look at, which is told then. Raises `RunNotFoundError` for
     a command that names a run."""
     path = settings.data_dir / DATABASE
-    if settings.store == "memory" or (_is_there(path) and not _is_empty(path)):
+    if settings.store == "memory":
         return False
-    lacking = (
-        f"the database {path} is empty"
-        if _is_there(path)
-        else f"there is no store of runs in {settings.data_dir}"
-    )
+    is_there = True
+    try:  # one that was ever used holds its tables
+        if path.stat().st_size or not path.is_file() or path.with_name(f"{path.name}-wal").exists():
+            return False
+        lacking = f"the database {path} is empty"
+    except (FileNotFoundError, NotADirectoryError):
+        is_there, lacking = False, f"there is no store of runs in {settings.data_dir}"
+    except OSError:
+        return False  # opening it says what is wrong
     run_id = getattr(args, "id", None) or getattr(args, "pack", None) or ""
     if RUN_ID.match(run_id):
         raise RunNotFoundError(
@@ -200,26 +200,7 @@ def without_store(args: Namespace, console: Console, settings: Settings) -> bool
     if args.json:
         console.print("[]")
     elif not args.quiet:
-        console.note(f"No runs: {lacking}." if _is_there(path) else f"No runs yet: {lacking}.")
-    return True
-
-
-def _is_empty(path: Path) -> bool:
-    """Whether a database was emptied: one that was ever used holds its tables."""
-    try:
-        return path.is_file() and not path.stat().st_size and not path.with_name(f"{path.name}-wal").exists()
-    except OSError:
-        return False
-
-
-def _is_there(path: Path) -> bool:
-    """What cannot be looked at counts as there: opening it says what is wrong."""
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
+        console.note(f"No runs: {lacking}." if is_there else f"No runs yet: {lacking}.")
     return True
 
 
@@ -302,11 +283,11 @@ class Signals:
 
 
 def run_with_signals(
-    work: Callable[[], Coroutine[Any, Any, int]], park: Callable[[], Awaitable[int]] | None = None
-) -> int:
+    work: Callable[[], Coroutine[Any, Any, int | None]], park: Callable[[], Awaitable[int]] | None = None
+) -> int | None:
     """``park`` is done on SIGTERM, and gives how many runs it parked: without one the work is cancelled."""
 
-    async def cancellable() -> int:
+    async def cancellable() -> int | None:
         signals.attach(park)
         return await work()
 

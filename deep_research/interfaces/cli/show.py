@@ -47,15 +47,16 @@ _SENT = ("PHASE", "FIDELITY", "TEXTS", "SHORTENED", "LEFT OUT", "TOKENS", "ROOM"
 _KEPT = ("KEPT", "LEVEL", "IN", "ARCHIVED", "TEXT")
 
 
-async def show(session: Look) -> int:
+async def show(session: Look) -> None:
     """A run of the data directory; or that of a pack, of which no more is believed than what is read."""
     given = session.args.id
     if not _is_file(given):
-        return _print_result(session, await session.runs.aresult(given))
+        _print_result(session, await session.runs.aresult(given))
+        return
     from deep_research.interfaces.cli.verb_commands import result_in
 
     session.console.cleans = True
-    return _print_result(replace(session, packed=True), await asyncio.to_thread(result_in, given))
+    _print_result(replace(session, packed=True), await asyncio.to_thread(result_in, given))
 
 
 def _is_file(given: str) -> bool:
@@ -65,7 +66,7 @@ def _is_file(given: str) -> bool:
     return os.path.exists(given) or Path(given).suffix.casefold() == ".zip"
 
 
-def _print_result(session: Look, result: ResearchResult) -> int:
+def _print_result(session: Look, result: ResearchResult) -> None:
     from deep_research.interfaces.cli.summary import conclude, deliver, report_notes
 
     if session.args.budget:
@@ -78,7 +79,6 @@ def _print_result(session: Look, result: ResearchResult) -> int:
             conclude(session, result)
         elif session.talks:
             session.console.note(*report_notes(result))
-    return 0
 
 
 # Claims

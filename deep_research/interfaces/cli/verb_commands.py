@@ -31,7 +31,7 @@ _MIN_NAME_COLUMNS = 10
 _DONE = {"steer": "steered", "pause": "paused", "delete": "deleted"}
 
 
-async def perform(session: Look) -> int:
+async def perform(session: Look) -> None:
     """Call the verb of the command, and print what it gives."""
     name, arguments = session.args.command, verb_arguments(session)
     for option in BY_NAME[name].options:
@@ -48,7 +48,6 @@ async def perform(session: Look) -> int:
         session.console.print("\n".join(lines))
     elif session.talks:
         session.console.note(*_NOTES[name](session, result))
-    return 0
 
 
 def _with_flags(hint: str, name: str) -> str:
@@ -90,37 +89,32 @@ def _dumped(record: object) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-async def list_runs(session: Look) -> int:
+async def list_runs(session: Look) -> None:
     """A page of the runs; one more is asked for, to know whether there are more."""
     arguments = verb_arguments(session)
     limit = arguments.get("limit")
     page = await session.runs.alist(**{**arguments, "limit": limit and limit + 1})
     runs = page[:limit]
     nothing = "No runs match." if arguments.keys() - {"limit"} else "No runs yet."
-    records = [run.model_dump(mode="json") for run in runs]
-    session.console.print_list(
-        session.args, records, list(_run_table(runs, session.console.columns)), nothing
-    )
+    lines = list(_run_table(runs, session.console.columns))
+    session.console.print_list(session.args, runs, lines, nothing)
     if session.talks and len(page) > len(runs):
         session.console.note(f"More: add --after {runs[-1].research_id}")
-    return 0
 
 
-async def cancel(session: Session) -> int:
+async def cancel(session: Session) -> None:
     before = await session.engine.summary(session.args.id)
     await perform(session)
     if before.status.is_final and session.talks:
         session.console.note(f"Nothing to cancel: the run is already {before.status}.")
-    return 0
 
 
-async def events(session: Look) -> int:
+async def events(session: Look) -> None:
     for event in await session.runs.aevents(**verb_arguments(session)):
         print_event(session, event)
-    return 0
 
 
-async def follow(session: Session) -> int:
+async def follow(session: Session) -> None:
     """The events of a run as they come, until it ends or nobody reads them."""
     arguments = verb_arguments(session)
     if "limit" in arguments:
@@ -132,12 +126,14 @@ async def follow(session: Session) -> int:
                 print_event(session, event)
             if session.console.is_unread:
                 break
-    return 0
 
 
 def print_event(session: Look, event: Event) -> None:
     """As JSON where that is asked for, else in words."""
-    session.show(encode(event).decode, [phrases.clip(described(event), session.console.columns)])
+    if session.args.json:
+        session.console.print(encode(event).decode())
+    else:
+        session.console.print(phrases.clip(described(event), session.console.columns))
 
 
 def _run_table(runs: Sequence[RunSummary], columns: int) -> Iterator[str]:
@@ -203,7 +199,7 @@ _NOTES: dict[str, _View] = {
 }
 
 
-async def submit(session: Session) -> int:
+async def submit(session: Session) -> None:
     """Queue a question, and print the id of its run."""
     if session.settings.store == "memory":
         raise UsageError(
@@ -211,19 +207,20 @@ async def submit(session: Session) -> int:
             hint="Remove --set store=memory.",
         )
     run_id = await session.engine.asubmit(session.args.question, **verb_arguments(session))
-    summary = await session.engine.summary(run_id)
-    session.console.print(_dumped(summary.model_dump(mode="json")) if session.args.json else run_id)
-    return 0
+    if session.args.json:
+        summary = await session.engine.summary(run_id)
+        session.console.print(_dumped(summary.model_dump(mode="json")))
+    else:
+        session.console.print(run_id)
 
 
-async def work(session: Session) -> int:
+async def work(session: Session) -> None:
     """Work on the queue until a signal comes, or nothing is left."""
     arguments = verb_arguments(session)
     if session.talks:
         session.console.note(f"Working on the runs of {session.settings.data_dir}.")
     count = await session.engine.awork(**arguments)
     session.tell({"runs": count}, f"Worked on {phrases.count(count, 'run')}.")
-    return 0
 
 
 async def verify(session: Look) -> int:
@@ -235,8 +232,11 @@ async def verify(session: Look) -> int:
             verification = await session.runs.averify(args.pack, progress=progress)
         else:
             verification = await asyncio.to_thread(_verify_file, args.pack, progress)
-    record = {"holds": verification.holds, **verification.model_dump(mode="json")}
-    session.show(lambda: _dumped(record), map(phrases.line, verification_lines(verification)))
+
+    def record() -> str:
+        return _dumped({"holds": verification.holds, **verification.model_dump(mode="json")})
+
+    session.show(record, map(phrases.line, verification_lines(verification)))
     return Exit.COMPLETED if verification.holds else Exit.FAILED
 
 
@@ -265,10 +265,9 @@ def _open(path: str) -> PackedRun:
     return open_pack(path)
 
 
-async def replay(session: Look) -> int:
+async def replay(session: Look) -> None:
     """What is read of a pack while it is printed is held against its manifest."""
     session.console.cleans = True
     with open_pack(session.args.file) as run:
         for event in run.events:
             print_event(session, event)
-    return Exit.COMPLETED

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from cli_double import QUESTION, Done, Double
 
+from deep_research.interfaces.cli.session import Look
 from deep_research.interfaces.cli.show import show_claims
 from deep_research.phases.synthesis import SynthesizerOutput
 from deep_research.presentation.event_text import gist
 from deep_research.presentation.report_text import claims_line, coverage_line
 from deep_research.research import DeepResearch
+from deep_research.settings import Settings
 from deep_research.state import (
     Aspect,
     Claim,
@@ -182,8 +185,9 @@ def shown(claim: Claim, **counts: int) -> list[str]:
         sources=(SimpleNamespace(id="src-1", title=HOSTILE),),
         usage=Usage(),
     )
-    console = SimpleNamespace(columns=200, print=lambda text: lines.extend(text.split("\n")))
-    show_claims(SimpleNamespace(console=console, args=SimpleNamespace(json=False)), result)  # type: ignore[arg-type]
+    console: Any = SimpleNamespace(columns=200, print=lambda text: lines.extend(text.split("\n")))
+    args, settings, runs = Namespace(json=False), Settings(), cast("Any", None)
+    show_claims(Look(args=args, console=console, settings=settings, runs=runs), cast("Any", result))
     return lines
 
 
