@@ -105,15 +105,15 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
         for t in rank.request_weights.keys() | rank.learned.keys()
     }
     together = pairs(handoff.original_query, rank.request_weights)
-    statements: list[tuple[int, Span, str]] = []
-    candidates: list[Candidate] = []
-    for passage in chain.from_iterable(near.values()):
-        for span, content in _statements(texts[passage.source], passage):
-            statements.append((passage.source, span, content))
-            terms = with_pairs(stems_of(content), together.keys())
-            candidates.append(
-                Candidate(passage.source, terms, unspaced.size(content), likely[passage.source])
-            )
+    statements = [
+        (passage.source, *statement)
+        for passage in chain.from_iterable(near.values())
+        for statement in _statements(texts[passage.source], passage)
+    ]
+    candidates = [
+        Candidate(place, with_pairs(stems_of(text), together.keys()), unspaced.size(text), likely[place])
+        for place, _, text in statements
+    ]
     weights = {t: (1.0 - PAIRED) * w for t, w in alone.items()} | {t: PAIRED * w for t, w in together.items()}
     term_counts = Counter(
         term for f in handoff.findings for term in with_pairs(stems_of(f.content), together.keys())

@@ -99,30 +99,20 @@ def _lacking_kind(question: str, finding: TaskFinding) -> str:
     if inquiry.expects not in FORMAL or len(inquiry.parts) > 1:
         return ""
     statements = [finding.answer, *(fact.content for fact in finding.facts)]
-    question_terms = frozenset(inquiry.terms)
-    return (
-        ""
-        if any(may_hold(inquiry.expects, text, inquiry.words, question_terms) for text in statements)
-        else inquiry.expects
-    )
+    terms = frozenset(inquiry.terms)
+    is_there = any(may_hold(inquiry.expects, text, inquiry.words, terms) for text in statements)
+    return "" if is_there else inquiry.expects
 
 
 def _doubts(facts: Sequence[KeyFact], sources: Mapping[str, Source]) -> list[str]:
     """What a reader should know and no attempt need mend: one voice, figures that differ."""
     doubts = []
-    behind = {
-        quote.source_id: sources[quote.source_id]
-        for fact in facts
-        for quote in fact.quotes
-        if quote.source_id in sources
-    }
-    if len(behind) > 1 and len(voices(behind.values(), [q for fact in facts for q in fact.quotes])) == 1:
+    quotes = [quote for fact in facts for quote in fact.quotes]
+    behind = {quote.source_id: sources[quote.source_id] for quote in quotes if quote.source_id in sources}
+    if len(behind) > 1 and len(voices(behind.values(), quotes)) == 1:
         doubts.append("All of its sources speak with one voice.")
-    differing = contradictions(map(_as_finding, facts), behind.values())
-    doubts += [
-        f"They differ: {one_line(contradiction.description)[:MAX_FACT_CHARS]}."
-        for contradiction in differing[:2]
-    ]
+    differing = contradictions(map(_as_finding, facts), behind.values())[:2]
+    doubts += [f"They differ: {one_line(each.description)[:MAX_FACT_CHARS]}." for each in differing]
     return doubts
 
 
