@@ -277,7 +277,9 @@ class TaskSearch(Attempt):
         uses: list[Used] = []
         task, sources, names = self.task, self.library.sources, self.desk.data_sources
         own = [name for name in names if name in sources.own]
-        if not set(names).isdisjoint((CORPUS, WEB)) or not sources.names:  # a gatherer of one's own
+        if (
+            not set(names).isdisjoint((CORPUS, WEB)) or not sources.names
+        ):  # a gatherer that searches its own sources
             # Each source of the caller's own has a search as well; follow-ups are not asked in other words. That was
             # settled before any task began, so that who comes first does not show.
             spare = 0 if self.library.handoff.iteration > 1 else rest_of(self.left, len(own) + 1)
