@@ -33,7 +33,8 @@ from deep_research.settings.groups import (
     WindowSettings,
 )
 from deep_research.state.journal import MemoryJournal
-from deep_research.supervisor.decisions import dispatch, phase_journal, with_options
+from deep_research.supervisor.decisions import OPTIONS, dispatch, with_options
+from deep_research.supervisor.phase_work import PhaseJournal
 
 MOST_SETTINGS = 80
 GROUPS: dict[str, type[SettingGroup]] = {
@@ -291,7 +292,7 @@ def test_a_supervisor_changes_members_for_one_phase(tasks: Any) -> None:
     decision = default.model_copy(update={"inputs": default.inputs | {"tasks": tasks}})
     recorded = with_options(decision, default, state.options).model_dump_json()
     resumed = state.model_copy(update={"decisions": (AgentDecision.model_validate_json(recorded),)})
-    view = phase_journal(MemoryJournal(resumed), phase).state
+    view = PhaseJournal(MemoryJournal(resumed), resumed.decisions[0].inputs[OPTIONS]).state
     assert view.options.tasks == TaskSettings(max_retries=2, max_steps=3)
 
 
