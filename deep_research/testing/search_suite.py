@@ -27,7 +27,16 @@ from types import ModuleType
 from deep_research.testing import service_checks
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
-from deep_research.testing.search_bench import KEY, QUERY, Ability, Bench, Outcome, SearchService, Subject
+from deep_research.testing.search_bench import (
+    KEY,
+    QUERY,
+    Ability,
+    Bench,
+    Hit,
+    Outcome,
+    SearchService,
+    Subject,
+)
 from deep_research.testing.search_checks import (
     search_answers,
     search_deadlines,
@@ -35,7 +44,6 @@ from deep_research.testing.search_checks import (
     search_refusals,
     search_secrets,
 )
-from deep_research.testing.search_hits import Hit
 
 __all__ = [
     "KEY",
