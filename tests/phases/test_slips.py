@@ -7,7 +7,6 @@ import json
 import pytest
 
 from deep_research.errors import BudgetError
-from deep_research.models.abilities import Abilities
 from deep_research.models.base import Message, ModelCall, Reply, StopReason, TokenUsage
 from deep_research.models.coercion import coerced
 from deep_research.models.failures import Verdict, failure
@@ -15,6 +14,7 @@ from deep_research.models.language_model import SingleModel
 from deep_research.models.object_parser import Unreadable, validated
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities
 from deep_research.phases.analysis.findings_merge import Merge
 from deep_research.phases.analysis.llm import Reading
 from deep_research.phases.planning.llm import Plan

@@ -123,7 +123,7 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
             overrides[option.dest] = value if option.repeats or value is True else _value(option.dest, value)
     corpus = [*args.corpus]
     if getattr(args, "sample", False):
-        from deep_research.sources.documents.sample import sample_corpus
+        from deep_research.sources.documents.folder import sample_corpus
 
         corpus.append(sample_corpus())
     return nest(overrides) | ({"corpus": corpus} if corpus else {})
