@@ -23,12 +23,12 @@ from deep_research.logs import describe_error, get_log, masked
 from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.models.characters import in_all_texts, text_size
 from deep_research.models.language_model import Answer, LanguageModel
-from deep_research.models.leak_filter import Echoes, Stream
 from deep_research.models.model_pool import ModelPool, Named
 from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, Wordings, usage_of
 from deep_research.models.stream import OnPiece
+from deep_research.models.thoughts import Echoes, Stream
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Notice, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now

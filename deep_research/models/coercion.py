@@ -24,11 +24,9 @@ _NOTHING = frozenset(
     ("", "-", "–", "—", "none", "null", "nil", "n/a", "na", "nothing", "not applicable", "[]", "{}")
 )
 _THIRDS = {"low": 1 / 6, "medium": 1 / 2, "moderate": 1 / 2, "high": 5 / 6}
-_YES, _NO = frozenset(("yes", "true", "y", "1")), frozenset(("no", "false", "n", "0"))
 _AROUND = " \t\n\r\"'`*_.,;:!()[]<>"
 _NUMBER = regex(r"[-+]?\d{1,15}(?:[.,]\d{1,15})?")
 _ONE_NUMBER = regex(r"[^\d%/]{0,20}?(-?\d{1,9})(?:\.0{1,9})?[^\d%/]{0,60}")
-_OF = regex(r"(\d{1,4}(?:\.\d{1,6})?)\s{0,3}(?:/|out of)\s{0,3}(\d{1,4})")
 _NAME = regex(r"\W{0,3}[A-Za-z]{1,12}[ _#-]?\d{1,4}\W{0,3}")
 _BETWEEN = regex(r"(?<!\s)\s*(?:[,;/&|\n]|\band\b)\s*")
 _LIKELY_SHARE = 11  # of a hundred; from 2 to 10 it may be of ten as well
@@ -139,7 +137,7 @@ def _names(text: str) -> list[str]:
 
 
 def _choice(value: Any, choices: Mapping[str, Any]) -> Any:
-    """Letter case and marks around do not matter; of low, medium and high a share (0 to 1) says which."""
+    """Letter case and marks around do not matter."""
     folded = {text.casefold(): choice for text, choice in choices.items()}
     if isinstance(value, str):
         wanted = value.strip(_AROUND).casefold()
@@ -147,10 +145,6 @@ def _choice(value: Any, choices: Mapping[str, Any]) -> Any:
             return folded[wanted]
         if "" in folded and wanted in _NOTHING:
             return folded[""]
-    if folded.keys() == {"low", "medium", "high"}:
-        share = _float(value, (Ge(0), Le(1)))
-        if isinstance(share, float) and 0 <= share <= 1:
-            return folded[("low", "medium", "high")[min(2, int(share * 3))]]
     return value
 
 
@@ -163,10 +157,7 @@ def _text(value: Any, _noted: tuple[Any, ...]) -> Any:
 
 
 def _bool(value: Any, _noted: tuple[Any, ...]) -> Any:
-    if isinstance(value, str):
-        word = value.strip(_AROUND).casefold()
-        return True if word in _YES else False if word in _NO else value
-    return value
+    return value.strip(_AROUND) if isinstance(value, str) else value
 
 
 def _int(value: Any, noted: tuple[Any, ...]) -> Any:
@@ -184,16 +175,13 @@ def _int(value: Any, noted: tuple[Any, ...]) -> Any:
 
 
 def _float(value: Any, noted: tuple[Any, ...]) -> Any:
-    """A share may be told in percent, of ten, or in a word."""
+    """A share may be told in percent or in a word."""
     low, high = _bounds(noted)
     share = (low, high) == (0, 1)
     if isinstance(value, str):
         text = value.strip().strip("()[]*`\"' ")
         if low is not None and high is not None and text.casefold() in _THIRDS:
             return low + _THIRDS[text.casefold()] * (high - low)
-        of = _OF.fullmatch(text)
-        if share and of is not None and float(of.group(1)) <= float(of.group(2)) > 0:
-            return float(of.group(1)) / float(of.group(2))
         percent = text.endswith("%")
         number = text.rstrip("% ")
         if _NUMBER.fullmatch(number) is None or (percent and not share):

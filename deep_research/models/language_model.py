@@ -10,15 +10,14 @@ from pydantic import BaseModel
 
 from deep_research.errors import ModelError, WindowError
 from deep_research.models import structured
-from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.failures import Verdict, failure, limits_of
-from deep_research.models.probe import Probes
+from deep_research.models.probe import Probes, Windows
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import UNIT, Persistence, Tries, loop_time, with_books
 from deep_research.models.stream import WORTH, OnPiece, Pieces, going_on, join_texts
+from deep_research.models.structured import Abilities, Rung
 from deep_research.models.tool_turns import ToolLadder
-from deep_research.models.windows import Windows
 
 _T = TypeVar("_T")
 _Object = TypeVar("_Object", bound=BaseModel)

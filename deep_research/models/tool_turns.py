@@ -19,11 +19,11 @@ from pydantic import BaseModel, Field, create_model, model_validator
 from deep_research.calls import off_loop
 from deep_research.errors import ModelError
 from deep_research.models import structured
-from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.object_parser import Unreadable
 from deep_research.models.retry import Persistence, Tries, with_books
+from deep_research.models.structured import Abilities, Rung
 from deep_research.models.tool_calls import MAX_NAME_CHARS, ToolCall, ToolSpec, read_call
 from deep_research.patterns import regex
 

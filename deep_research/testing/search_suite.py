@@ -27,7 +27,16 @@ from types import ModuleType
 from deep_research.testing import service_checks
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
-from deep_research.testing.search_bench import KEY, QUERY, Ability, Bench, Outcome, SearchService, Subject
+from deep_research.testing.search_bench import (
+    KEY,
+    QUERY,
+    Ability,
+    Bench,
+    Hit,
+    Outcome,
+    SearchService,
+    Subject,
+)
 from deep_research.testing.search_checks import (
     search_answers,
     search_deadlines,
@@ -35,7 +44,6 @@ from deep_research.testing.search_checks import (
     search_refusals,
     search_secrets,
 )
-from deep_research.testing.search_hits import Hit
 
 __all__ = [
     "KEY",
@@ -57,7 +65,7 @@ _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
     search_secrets.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
     search_secrets.a_wrong_key_is_refused: frozenset({Ability.KEYED}),
     service_checks.a_key_that_is_none_is_refused_and_not_shown: frozenset({Ability.KEYED}),
-    search_secrets.white_space_around_a_key_is_left_out: frozenset({Ability.KEYED}),
+    service_checks.white_space_around_a_key_is_left_out: frozenset({Ability.KEYED}),
     search_secrets.no_error_shows_the_key: frozenset({Ability.KEYED}),
     search_secrets.the_key_goes_in_a_header_alone: frozenset({Ability.KEYED}),
     search_answers.one_connection_serves_many_searches: frozenset({Ability.SERVICE}),

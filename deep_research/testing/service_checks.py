@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import pickle
+import socket
 import threading
 import warnings
 from collections.abc import Callable
@@ -112,6 +113,32 @@ async def a_deadline_of_the_caller_is_the_callers(bench: Bench) -> None:
         except TimeoutError:
             continue
         raise AssertionError("the caller's deadline was not heard")
+
+
+async def where_nobody_listens_it_is_transient_and_free(bench: Bench) -> None:
+    with socket.socket() as bound_socket:  # bound and not listening, so that no one else can
+        bound_socket.bind(("127.0.0.1", 0))
+        errors = await bench.ask(bench.provider(url=f"http://127.0.0.1:{bound_socket.getsockname()[1]}"))
+    assert errors
+    for error in errors:
+        assert "transient" in (error.data.get("verdict"), error.data.get("trouble"))
+        assert not error.data.get("maybe_billed")
+        assert error.hint
+
+
+async def a_redirect_is_not_followed(bench: Bench) -> None:
+    for status in (301, 302, 303, 307, 308):
+        bench.server.send(status, (b"",), headers={"location": f"{bench.server.base_url}/elsewhere"})
+        errors = await bench.ask()
+        assert errors
+        assert all({"fatal", "refused"} & {e.data.get("verdict"), e.data.get("trouble")} for e in errors)
+    assert not any(request.path.endswith("/elsewhere") for request in bench.server.log)
+
+
+async def white_space_around_a_key_is_left_out(bench: Bench) -> None:
+    assert await bench.ask(bench.provider(key=f"  {bench.key}\n")) == []
+    for value in bench.server.log[-1].headers.values():
+        assert bench.key not in value or value.removeprefix("Bearer ") == bench.key
 
 
 async def a_proxy_of_the_environment_is_not_asked_for_this_machine(bench: Bench) -> None:

@@ -12,11 +12,11 @@ from deep_research.budget.metered import ModelRoles
 from deep_research.errors import AgentError, BudgetError, ConfigurationError, ModelError, WindowError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
-from deep_research.models.abilities import Abilities
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, RunOptions, Spent
 from deep_research.state.events import RunAborted, RunResumed
 from deep_research.state.phases import AbortReason

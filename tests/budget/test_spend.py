@@ -15,10 +15,10 @@ from deep_research.budget.spend_ledger import Allowance, Ledger, Share
 from deep_research.errors import BudgetError, ConfigurationError, DeepResearchError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall
-from deep_research.models.abilities import Abilities
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Usage
 from deep_research.testing import MemoryJournal
 

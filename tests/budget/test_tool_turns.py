@@ -19,9 +19,9 @@ from deep_research.models import (
     ToolCall,
     ToolSpec,
 )
-from deep_research.models.abilities import Abilities
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.profiles import Price, Profile
+from deep_research.models.structured import Abilities
 from deep_research.state import DeepResearchPhase, ModelRole
 from deep_research.testing import MemoryJournal
 from deep_research.testing.models import ScriptedProvider

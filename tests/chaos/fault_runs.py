@@ -17,11 +17,11 @@ from servers.fault_expectations import SLOW_KINDS
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.limits import Gate, Gates
-from deep_research.models.abilities import Abilities
 from deep_research.models.model_pool import Shared
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence
+from deep_research.models.structured import Abilities
 from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import AbortReason, SourceQuality
 from deep_research.state.events import ReportWritten

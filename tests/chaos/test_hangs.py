@@ -19,7 +19,6 @@ from servers.service import Service
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.limits import Gates
-from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import ModelProvider
 from deep_research.models.model_pool import Shared
@@ -28,6 +27,7 @@ from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence
+from deep_research.models.structured import Abilities
 from deep_research.testing import ScriptedSearch
 
 pytestmark = pytest.mark.timed

@@ -16,7 +16,7 @@ from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, S
 from deep_research.models.profiles import Profile
 from deep_research.provenance.quotes import locate
 from deep_research.report.checking import Checker
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 from deep_research.sources.extract.texts import read_document
 from deep_research.state import (
     ConfidenceLevel,

@@ -9,7 +9,7 @@ import pytest
 
 from deep_research.errors import UsageError
 from deep_research.sources.documents import read_document
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 from deep_research.state import ClaimVerdict
 from deep_research.text.passages import sentences
 from deep_research.verification.support import SourceText, check

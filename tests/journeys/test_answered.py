@@ -6,7 +6,7 @@ import pytest
 from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 from deep_research.state import AnswerCoverage
 
 UNKNOWN = [  # a name that no document has

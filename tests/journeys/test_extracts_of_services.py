@@ -13,7 +13,7 @@ from servers.website import WebSite, web_reply
 
 from deep_research import AbortReason, DeepResearch, RunStatus, SourceQuality
 from deep_research.sources.fetch.guard import Guard
-from deep_research.testing.search_hits import Hit
+from deep_research.testing.search_bench import Hit
 
 QUESTION = "How tall is the lighthouse of Mole Reef?"
 SAID = "The lighthouse of Mole Reef is 41 metres tall, measured from its base on the rock."

@@ -2,11 +2,11 @@
 
 import pytest
 
-from deep_research.models.abilities import Abilities
 from deep_research.models.base import Message, ModelCall, Reply, StopReason, TokenUsage
 from deep_research.models.language_model import SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities
 
 
 @pytest.fixture

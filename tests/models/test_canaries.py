@@ -12,16 +12,16 @@ from servers import FAULT_KINDS, Fault, ModelServer
 from servers.fault_table import DATA, Note
 
 from deep_research.errors import DeepResearchError
-from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import Message, ModelCall
-from deep_research.models.fallback import Chain
 from deep_research.models.language_model import SingleModel
+from deep_research.models.model_pool import Chain
 from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities
 from deep_research.models.tool_calls import ToolSpec
 
 pytestmark = pytest.mark.timed

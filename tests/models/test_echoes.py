@@ -3,7 +3,7 @@
 import pytest
 from pydantic import BaseModel
 
-from deep_research.models.leak_filter import Echoes, Stream
+from deep_research.models.thoughts import Echoes, Stream
 
 OURS = "You read sources for a piece of research and write down what they say about the question, in your own words."
 OWNERS = (

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.base import StopReason, TokenUsage
 from deep_research.models.failures import Verdict, failure, from_status
-from deep_research.models.fallback import Chain
+from deep_research.models.model_pool import Chain
 from deep_research.models.profiles import Profile
 from deep_research.testing.models import ScriptedModel, ScriptedProvider
 

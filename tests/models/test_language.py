@@ -10,13 +10,13 @@ from pydantic import BaseModel
 from servers import ModelServer
 
 from deep_research.errors import ModelError
-from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, Reply, StopReason, TokenUsage
 from deep_research.models.failures import Verdict, failure, from_status
 from deep_research.models.language_model import SingleModel
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import UNIT, Persistence
+from deep_research.models.structured import Abilities, Rung
 from deep_research.testing.models import ScriptedProvider
 
 pytestmark = pytest.mark.timed

@@ -9,11 +9,11 @@ import pytest
 
 from deep_research.errors import ModelError
 from deep_research.models import ModelProvider, Reply, StopReason, TokenUsage
-from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.probe import FILE, KEPT, Probes
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities, Rung
 
 SKY = '{"colour": "blue", "seen": ["the sun", "birds"]}'
 

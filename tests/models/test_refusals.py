@@ -7,7 +7,6 @@ from pydantic import BaseModel
 from servers import Fault, ModelServer
 
 from deep_research.models import Message, ModelCall
-from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.clients_errors import OptionalParams
 from deep_research.models.failures import from_status, usage_of
@@ -17,6 +16,7 @@ from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities, Rung
 
 pytestmark = pytest.mark.timed
 

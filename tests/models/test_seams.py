@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from deep_research.errors import WindowError
 from deep_research.models import Message, ModelCall, Reply, StopReason, TokenUsage
-from deep_research.models.abilities import Abilities
 from deep_research.models.language_model import SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
 from deep_research.models.stream import join_texts
+from deep_research.models.structured import Abilities
 from deep_research.testing.models import ScriptedProvider
 
 USED = TokenUsage(input=10, output=5)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from deep_research.models import Message, ModelCall, ToolSpec
-from deep_research.models.abilities import Abilities, Rung
+from deep_research.models.structured import Abilities, Rung
 from deep_research.models.tool_turns import ToolObject
 from deep_research.testing.models import ScriptedProvider
 

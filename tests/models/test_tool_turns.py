@@ -16,11 +16,11 @@ from deep_research.models import (
     ToolOutput,
     ToolSpec,
 )
-from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.failures import from_status
-from deep_research.models.fallback import Chain
 from deep_research.models.language_model import expected_tokens
+from deep_research.models.model_pool import Chain
 from deep_research.models.recording import Recorder, Replay, key_of
+from deep_research.models.structured import Abilities, Rung
 from deep_research.models.tool_calls import MAX_ARGUMENT_CHARS, NativeTurn, read_call
 from deep_research.models.tool_turns import MAX_CALLS, MAX_NATIVE_CHARS
 from deep_research.testing.models import ScriptedModel, ScriptedProvider

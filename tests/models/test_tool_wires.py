@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 from servers import Fault, ModelServer
 
 from deep_research.models import Effort, Message, ModelCall, ToolCall, ToolOutput, ToolSpec
-from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.anthropic_wire import request_of
 from deep_research.models.clients_wire import without_system
@@ -18,6 +17,7 @@ from deep_research.models.language_model import SingleModel
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities
 
 pytestmark = pytest.mark.timed
 

@@ -10,7 +10,6 @@ from servers.http import Reply
 from deep_research.errors import ModelError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall
-from deep_research.models.abilities import Abilities
 from deep_research.models.failures import Verdict, failure, is_too_long
 from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.ollama import Ollama
@@ -18,6 +17,7 @@ from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.probe import FILE
 from deep_research.models.profiles import SMALLEST, Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities
 from deep_research.testing.models import ScriptedProvider
 
 pytestmark = pytest.mark.timed

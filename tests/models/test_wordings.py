@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from deep_research.errors import BudgetError, ModelError
-from deep_research.models.abilities import Abilities
 from deep_research.models.base import Form, Message, ModelCall
 from deep_research.models.failures import failure, from_status
-from deep_research.models.fallback import Chain
 from deep_research.models.language_model import SingleModel
+from deep_research.models.model_pool import Chain
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence, Wordings
+from deep_research.models.structured import Abilities
 from deep_research.supervisor.termination import FailureAction, failure_action
 from deep_research.testing.models import ScriptedProvider
 

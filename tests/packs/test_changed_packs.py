@@ -11,7 +11,7 @@ from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, open_pack
 from deep_research.errors import DeepResearchError
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 
 SAMPLE = 11  # every so many changes
 QUESTION = "Who built the Bell Rock lighthouse? How tall is its tower?"

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from deep_research.errors import BudgetError
-from deep_research.models.abilities import Abilities
 from deep_research.models.base import Message, ModelCall, Reply, StopReason, TokenUsage
 from deep_research.models.coercion import coerced
 from deep_research.models.failures import Verdict, failure
@@ -15,6 +14,7 @@ from deep_research.models.language_model import SingleModel
 from deep_research.models.object_parser import Unreadable, validated
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities
 from deep_research.phases.analysis.findings_merge import Merge
 from deep_research.phases.analysis.llm import Reading
 from deep_research.phases.planning.llm import Plan
@@ -102,12 +102,10 @@ FREE = [
     ("n/a in a list", Reading, put(Reading, ("gaps", ["N/A"])), (("gaps", []),)),
     ("null for a list", Reading, put(Reading, ("quality_updates", None)), (("quality_updates", []),)),
     ("one quote for a list of quotes", Reading, put(Reading, ("findings.0.quotes", FINDING["quotes"][0])), ()),
-    ("a share for a choice", Reading, put(Reading, ("findings.0.confidence", 0.9)), ()),
     ("a list of one text for a text", Reading, put(Reading, ("gaps.0.description", ["Its cost"])), ()),
     ("percent", Merge, put(Merge, ("completeness", "90%")), ()),
     ("a number of a hundred", Merge, put(Merge, ("completeness", 90)), ()),
     ("a number in a text", Merge, put(Merge, ("completeness", "0,9")), ()),
-    ("so much of ten", Merge, put(Merge, ("completeness", "9/10")), ()),
     ("yes for true", Judgement, put(Judgement, ("gap_analysis.0.addressable", "Yes.")), ()),
     ("JSON in a text", Judgement, put(Judgement, ("iteration_recommendation", json.dumps(GOOD[Judgement]["iteration_recommendation"]))), ()),
     ("an object in a list of one", Judgement, put(Judgement, ("iteration_recommendation", [GOOD[Judgement]["iteration_recommendation"]])), ()),
@@ -116,10 +114,12 @@ FREE = [
 
 # Name, type, what is written, the answer to the repair, what comes of it.
 REPAIRED = [
+    ("a share for a choice", Reading, put(Reading, ("findings.0.confidence", 0.9)), {"findings.0.confidence": "high"}, ()),
+    ("so much of ten", Merge, put(Merge, ("completeness", "9/10")), {"completeness": 0.9}, ()),
     ("a choice that is none", Reading, put(Reading, ("findings.0.confidence", "certain")), {"findings.0.confidence": "high"}, ()),
     ("a field that is missing", Plan, put(Plan, ("research_brief", DROP)), {"research_brief": "How high it is."}, ()),
     ("a field of an item that is missing", Reading, put(Reading, ("findings.1.content", DROP)), {"findings.1.content": "It was lit in 1904."}, ()),
-    ("a number that may be of ten or of a hundred", Merge, put(Merge, ("completeness", 9)), "completeness: 0.9", ()),
+    ("a number that may be of ten or of a hundred", Merge, put(Merge, ("completeness", 9)), {"completeness": 0.9}, ()),
     ("a severity of another scale", Judgement, put(Judgement, ("gap_analysis.0.severity", "high")), {"gap_analysis.0.severity": "minor"}, ()),
     ("maybe for true", Judgement, put(Judgement, ("iteration_recommendation.should_iterate", "maybe")), {"iteration_recommendation.should_iterate": True}, ()),
     ("an object for a text", Outline, put(Outline, ("title", {"text": "x"})), {"title": "Gold Reef"}, ()),
@@ -172,7 +172,7 @@ def test_a_repair_names_the_place_and_what_belongs_there_and_shows_what_is_wrong
     )
     _, shown, instruction = repair.messages
     assert "findings.0.confidence: Input should be 'low', 'medium' or 'high'" in instruction.content
-    assert "one of low, medium, high" in instruction.content
+    assert "'low', 'medium' or 'high'" in instruction.content
     assert '"certain"' in shown.content
     assert OTHER["content"] not in shown.content
     assert repair.form is None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 
 SUBJECTS = (
     "server", "parser", "cache", "scheduler", "loader", "client", "index", "worker", "logger", "planner",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deep_research.patterns import regex
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 from deep_research.sources.extract.readers import read
 from deep_research.state import Aspect, ClaimVerdict
 from deep_research.verification.support import SourceText, check

@@ -19,7 +19,7 @@ from deep_research.research.arguments import RunArguments, SettingArguments
 from deep_research.setting_fields import SettingGroup
 from deep_research.settings import Settings
 from deep_research.settings.mcp_servers import McpServer
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 from deep_research.state import Exchange
 from deep_research.testing import ScriptedSearch, scripted_agents
 

@@ -7,7 +7,7 @@ from prompt_reading import ReadingModel
 
 from deep_research import Budget, DeepResearch, SearchResult
 from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import codeword
 from deep_research.testing.models import ScriptedProvider

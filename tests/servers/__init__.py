@@ -1,6 +1,6 @@
 """Services on loopback that speak the real wire formats, of models and of searches, and fail when told to."""
 
-from deep_research.testing.search_hits import Hit, hits
+from deep_research.testing.search_bench import Hit, hits
 from servers.dialects import DIALECTS
 from servers.faults import FAULT_KINDS, Fault
 from servers.search_server import SearchServer

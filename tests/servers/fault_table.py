@@ -14,12 +14,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from deep_research.errors import DeepResearchError, ModelError
-from deep_research.models.abilities import Abilities
 from deep_research.models.base import Message, ModelCall, ModelProvider, StopReason, TokenUsage
 from deep_research.models.failures import usage_of
 from deep_research.models.language_model import Answer, SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, UNIT, Persistence
+from deep_research.models.structured import Abilities
 from deep_research.models.tool_calls import ToolSpec
 from deep_research.testing.pace import Pace
 from servers import FAULT_KINDS, Fault, ModelServer, Served

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from deep_research.testing.search_bench import Bench
+from deep_research.testing.search_bench import Bench, Hit, hits
 from deep_research.testing.search_checks.search_answers import well_formed
-from deep_research.testing.search_hits import Hit, hits
 
 _NO_LINKS: tuple[Any, ...] = (
     "javascript:alert(1)",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
-from deep_research.testing.search_hits import Hit
+from deep_research.testing.search_bench import Hit
 from servers.failing import FailingServer
 from servers.faults import Fault, Schedule
 from servers.http import Reply, Request

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deep_research.testing.search_hits import Hit
+from deep_research.testing.search_bench import Hit
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from deep_research.testing.search_hits import Hit
+from deep_research.testing.search_bench import Hit
 from servers.search_wire import Asked, RefusedError, SearchWire, whole_number
 
 _STATES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deep_research.testing.search_hits import Hit
+from deep_research.testing.search_bench import Hit
 from servers.search_wire import (
     Asked,
     RefusedError,

@@ -5,7 +5,7 @@ from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, SearchProvider, SupervisorHooks
 from deep_research.errors import SearchError
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.documents.folder import sample_corpus
 from deep_research.state import Limit, Notice, notices
 from deep_research.state.notices import merge_notices
 

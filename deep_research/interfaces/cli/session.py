@@ -137,7 +137,7 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
             overrides[option.dest] = value if as_is else setting_from_text(option.dest, value)[1]
     corpus = [*args.corpus]
     if getattr(args, "sample", False):
-        from deep_research.sources.documents.sample import sample_corpus
+        from deep_research.sources.documents.folder import sample_corpus
 
         corpus.append(sample_corpus())
     return nest(overrides) | ({"corpus": corpus} if corpus else {})

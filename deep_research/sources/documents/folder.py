@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
-from deep_research.errors import CorpusError
+from deep_research.errors import ConfigurationError, CorpusError
 from deep_research.sources.extract import formats, readers
 from deep_research.sources.extract.plaintext import UnreadableError, words
 
@@ -272,3 +272,18 @@ def _read_up_to(file: int, limit: int, size: int) -> bytes:
         limit -= len(piece)
         size = 0
     return b"".join(pieces)
+
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+# As with the presets, the inside wins.
+_SAMPLES = (_PACKAGE / "data" / "corpus", _PACKAGE.parent / "docs" / "examples" / "corpus")
+
+
+def sample_corpus() -> str:
+    """The folder of the sample documents. Raises `ConfigurationError` when it was not installed."""
+    for folder in _SAMPLES:
+        if folder.is_dir():
+            return str(folder)
+    raise ConfigurationError(
+        "The sample documents are not installed.", hint="Reinstall the package, or use --corpus PATH."
+    )

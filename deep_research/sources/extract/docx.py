@@ -15,9 +15,9 @@ from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numberi
 from deep_research.sources.extract.docx_parts import value
 from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.package import Package, confirmed_day
+from deep_research.sources.extract.pdf_blocks import sane_author, sane_title
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import in_one, table_lines
-from deep_research.sources.extract.titling import sane_author, sane_title
 from deep_research.text.plain import clean
 
 _HEADING = regex(r"heading (\d)\Z", re.IGNORECASE)

@@ -7,18 +7,19 @@ A small file of a folder has no site around it and is read whole: what tells the
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from copy import deepcopy
 from html import unescape
 
 from lxml import etree
-from lxml.html import HtmlElement, HTMLParser, document_fromstring
+from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
 from deep_research.patterns import regex
 from deep_research.provenance.page_requests import request
-from deep_research.sources.extract import asides, html_tables, html_text, metadata, titles
+from deep_research.sources.extract import asides, html_tables, html_text, metadata
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import ExtractionRequest
 from deep_research.sources.extract.hiding import drop_hidden
-from deep_research.sources.extract.main_content import main_content, whole
 from deep_research.sources.extract.page_signs import tell_formulas, tell_laid_out, tell_ticks
 from deep_research.sources.extract.plaintext import UnreadableError, decode_page, resolve_tags
 from deep_research.text.plain import clean
@@ -27,7 +28,7 @@ MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them
 _SMALL_BYTES = 4_000  # bytes of a file that is read whole
 _MAX_ELEMENTS = 40_000  # more cost trafilatura seconds
-_TITLE = regex(r"<title[^<>]{0,100}>([^<]{1,500})", re.IGNORECASE)
+_PAGE_TITLE = regex(r"<title[^<>]{0,100}>([^<]{1,500})", re.IGNORECASE)
 _DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}>")
 _NOTE = regex(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
 _MARK_CHARS = 40  # characters of it that are looked at
@@ -51,7 +52,7 @@ def read(raw: bytes, asked: ExtractionRequest) -> Document:
         )
     tree = _tree(page)
     if tree is None:
-        title_match = _TITLE.search(page)
+        title_match = _PAGE_TITLE.search(page)
         title, text, about = (
             unescape(title_match[1]) if title_match else "",
             html_text.extract(page),
@@ -84,7 +85,7 @@ def read_chapter(raw: bytes) -> tuple[str, str]:
     for element in tree.iter("header", "footer", "aside"):
         element.tag = "blockquote" if element.tag == "aside" else "div"
     _, text, _ = _from_tree(tree, is_small=True)
-    return titles.text_of(titles.heading(tree, [])), text
+    return metadata.text_of(metadata.heading(tree, [])), text
 
 
 def read_made(page: str) -> str:
@@ -129,8 +130,8 @@ def _from_tree(tree: HtmlElement, *, is_small: bool) -> tuple[str, str, metadata
     drop_hidden(tree, is_revealed=not is_small)
     is_laid_out = tell_laid_out(tree)
     about = metadata.about(tree, is_searched=not is_small)
-    head = titles.title_of_head(tree)
-    heading = titles.text_of(titles.heading(tree, [about.title, head]))
+    head = metadata.title_of_head(tree)
+    heading = metadata.text_of(metadata.heading(tree, [about.title, head]))
     asides.keep_notes(tree)
     _drop_marks(tree)
     _drop_empty(tree)
@@ -138,7 +139,7 @@ def _from_tree(tree: HtmlElement, *, is_small: bool) -> tuple[str, str, metadata
     text = whole(tree) if is_laid_out or is_small else main_content(tree)
     if heading and text and heading not in text[: len(heading) + 1000]:
         text = f"# {heading}\n\n{text}"
-    return titles.title(head, about.title, about.site, heading), text, about
+    return metadata.title(head, about.title, about.site, heading), text, about
 
 
 def _drop_empty(tree: HtmlElement) -> None:
@@ -201,3 +202,114 @@ def unpadded(page: str) -> str:
         return f"{drawing[0]}</svg>" if drawing else ""
 
     return _PICTURE.sub("", _PADDING.sub(replacement, page))
+
+
+_MIN_MAIN_SHARE = 0.1  # of the characters of the page
+_MOSTLY_SHARE = 0.5  # of a block, or of what trafilatura found
+_RUN_WORDS = 4  # words in a row: two texts do not share as many by accident
+_PROSE_WORDS = 8  # words of a sentence that is no label
+_FENCES = ("```", "~~~")
+_BLOCK = regex(r"(```|~~~).*?(?:\n\1(?=\n\n|\Z)|\Z)|[^\n].*?(?=\n\n|\Z)", re.DOTALL)
+_WORD = regex(r"\w+")
+_ENDED = regex(r"[.:!?…][\"'”’)]*\s*\Z")
+_INLINE = ("code", "kbd", "samp", "tt", "var")
+_DEFINITIONS = ("dl", "dt", "dd")
+
+
+def main_content(tree: HtmlElement) -> str:
+    """The text of the main part of ``tree``, as headings, paragraphs, items, rows and pieces of code."""
+    every = html_text.extract(tostring(tree, encoding="unicode"), marks_kept=True)
+    main = _trafilatura(deepcopy(tree))
+    text = every if len(main) < _MIN_MAIN_SHARE * len(every) else between(main, every)
+    return text.replace(html_text.KEPT, "")
+
+
+def whole(tree: HtmlElement) -> str:
+    """All that ``tree`` shows, but for menus and forms."""
+    return html_text.extract(tostring(tree, encoding="unicode"))
+
+
+def between(main: str, whole: str) -> str:
+    """What ``whole`` says from the first to the last block that ``main`` has: its headings, prose, tables, code and what
+    is marked as `html_text.KEPT`, and of the rest what ``main`` has too. Of two texts that have little in common
+    ``main``."""
+    known_runs = {*_runs(main), *(run for line in main.split("\n") for run in _runs(line))}
+    blocks = blocks_of(whole)
+    hits = [_is_hit(block, known_runs) for block in blocks]
+    sure = [
+        n
+        for n, block in enumerate(blocks)
+        if hits[n] and (_is_laid_out(block) or len(_words(block)) >= _RUN_WORDS)
+    ]
+    if len(known_runs.intersection(_runs(whole))) < _MOSTLY_SHARE * len(known_runs) or not sure:
+        return main
+    first, last = sure[0], sure[-1]
+    while blocks[last + 1 : last + 2] and html_text.KEPT in blocks[last + 1]:
+        last += 1
+    if first and blocks[first - 1].startswith(html_text.KEPT) and _is_laid_out(blocks[first]):
+        first -= 1  # what the table is called
+    title = [blocks[place] for place in range(first) if hits[place] and blocks[place].startswith("#")][-1:]
+    content_blocks = (blocks[n] for n in range(first, last + 1) if hits[n] or _is_content(blocks[n]))
+    return "\n\n".join((*title, *content_blocks))
+
+
+def _trafilatura(tree: HtmlElement) -> str:
+    import trafilatura
+
+    for element in tree.iter(*_INLINE):
+        if "\n" not in element.text_content().strip():
+            element.tag = "span"  # behind code in a line it loses the rest of it
+    for element in list(tree.iter(*_DEFINITIONS)):  # of which it loses every other
+        parent = element.getparent()
+        is_summary = element.tag == "dt" and parent is not None and parent.tag == "details"
+        element.tag = "summary" if is_summary else "p" if element.tag == "dt" else "div"
+    try:
+        content = trafilatura.extract(
+            tree,
+            output_format="html",
+            include_comments=False,
+            include_tables=True,
+            include_formatting=True,  # without it lists and headings are lost
+        )
+    except (MemoryError, RecursionError):
+        raise
+    except Exception:  # of whatever kind: the page is read whole
+        return ""
+    return html_text.extract(content or "")
+
+
+def blocks_of(text: str) -> list[str]:
+    """The blocks of a text, each piece of code one of them."""
+    return [match[0] for match in _BLOCK.finditer(text)]
+
+
+def _is_hit(block: str, known_runs: set[tuple[str, ...]]) -> bool:
+    """Whether half of a block, or of its lines, stands in a text that has the ``known_runs`` of words."""
+    lines = [run for line in block.split("\n") for run in _runs(line)]
+    return any(
+        0 < len(runs) <= sum(run in known_runs for run in runs) / _MOSTLY_SHARE
+        for runs in (list(_runs(block)), lines)
+    )
+
+
+def _runs(text: str) -> Iterator[tuple[str, ...]]:
+    """The runs of words of a text; of one of fewer words these."""
+    words = _words(text)
+    if words:
+        yield from (tuple(words[n : n + _RUN_WORDS]) for n in range(max(1, len(words) - _RUN_WORDS + 1)))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _is_content(block: str) -> bool:
+    """Whether a block is a heading, a table, code, prose, or kept in any case."""
+    if block.startswith("#") or _is_laid_out(block) or html_text.KEPT in block:
+        return True
+    return len(block.split()) >= _PROSE_WORDS and _ENDED.search(block) is not None
+
+
+def _is_laid_out(block: str) -> bool:
+    """Whether a block is a table or a piece of code."""
+    return block.startswith(_FENCES) or (" | " in block and "\n" in block)

@@ -14,8 +14,8 @@ from lxml import etree
 from deep_research import archives
 from deep_research.archives import ArchiveError, Bounds
 from deep_research.patterns import regex
+from deep_research.sources.extract.pdf_blocks import sane_author, sane_title
 from deep_research.sources.extract.plaintext import UnreadableError, parse_date
-from deep_research.sources.extract.titling import sane_author, sane_title
 
 _MAX_BYTES, _MAX_RATIO = 200_000_000, 100
 _NESTED = regex(r"\.(?:zip|jar|7z|rar|gz|bz2|xz|tar|tgz|docx|xlsx|pptx|odt|ods|odp|epub)\Z", re.IGNORECASE)

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.sources.extract.document import Document, TooLongError, finished
 from deep_research.sources.extract.formats import ExtractionRequest
-from deep_research.sources.extract.pdf_blocks import Paragraph, one_text, paragraphs
+from deep_research.sources.extract.pdf_blocks import (
+    Paragraph,
+    one_text,
+    paragraphs,
+    sane_author,
+    sane_title,
+    title_of,
+    xmp_entry,
+)
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.titling import sane_author, sane_title, title_of, xmp_entry
 
 if TYPE_CHECKING:
     from liteparse.types import ParseBatch, ParsedPage

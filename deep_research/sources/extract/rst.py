@@ -113,7 +113,9 @@ class _Page:
     def write(self, node: Any, level: int) -> None:
         """``level``: how many sections are open."""
         if isinstance(node, nodes.Text):
-            text = node.astext() if isinstance(node.parent, _CODE) else _DASH.sub(_dash, node.astext())
+            text = node.astext()
+            if not isinstance(node.parent, _CODE):
+                text = _DASH.sub(lambda dash: "–" if len(dash[0]) == 2 else "—", text)
             self._say(text.replace("|", "/") if self._is_cell else text)
         elif isinstance(node, nodes.substitution_reference):
             self._write_meaning(node)
@@ -192,7 +194,3 @@ def _label(node: Any) -> str:
     label = letters[number - 1] if number <= len(letters) else str(number)
     label = label.upper() if "upper" in kind else label
     return f"{_LABEL}{node.parent.get('prefix', '')}{label}{node.parent.get('suffix', '.')} "
-
-
-def _dash(match: re.Match[str]) -> str:
-    return "–" if len(match[0]) == 2 else "—"

@@ -24,7 +24,7 @@ from deep_research.sources.extract.plaintext import words
 
 MAX_CELLS = 4  # for each character of a text: more would make a short text a long one
 _TABLES = tomllib.loads(Path(__file__).with_name("rst_markup.toml").read_text(encoding="utf-8"))
-TAGS: dict[str, str] = _TABLES["tags"]
+TAGS: dict[str, str] = {name: tag for tag, names in _TABLES["tags"].items() for name in names.split()}
 _LEADS: dict[str, str] = _TABLES["leads"]
 _NAMED = {kind: words(names) for kind, names in _TABLES["names"].items()}
 _TARGET = regex(r"(?P<shown>[^<]{1,1000}?)\s*<[^<>]{1,1000}>\Z")
@@ -114,9 +114,7 @@ class _Directive(Directive):
             return self._definition(beside, self._parsed(lines)) if beside else self._parsed(lines)
         if name in _LEADS:
             return self._led(name, " ".join(beside), lines)
-        if name in _NAMED["opened"] or name in _NAMED["titled"]:
-            return [*self._parsed(beside), *self._parsed(lines)]
-        return [*self._parsed(beside[1:]), *self._parsed(lines)]
+        return [*self._parsed(beside[name not in _NAMED["said"] :]), *self._parsed(lines)]
 
     def _parsed(self, lines: Sequence[str]) -> list[Any]:
         """What the lines say, titles of sections included."""

@@ -154,17 +154,6 @@ async def the_code_of_a_prompt_that_is_too_long_is_known(bench: Bench) -> None:
     assert is_too_long((await bench.send()).failure)
 
 
-async def a_redirect_is_not_followed(bench: Bench) -> None:
-    for status in (301, 302, 303, 307, 308):
-        for streamed in WAYS:
-            headers = {"location": f"{bench.server.base_url}/elsewhere"}
-            bench.server.send(status, headers=headers)
-            outcome = await bench.send(streamed=streamed)
-            assert [served.path.endswith("/elsewhere") for served in outcome.served] == [False]
-            assert outcome.failure.verdict == Verdict.FATAL
-            assert outcome.failure.hint
-
-
 async def an_error_can_be_sent_to_another_process(bench: Bench) -> None:
     bench.server.fail("429-after-7")
     error = (await bench.send()).failure

@@ -63,10 +63,3 @@ def without_a_key_nothing_is_made(bench: Bench) -> None:
         for key in (None, "", "  \n"):
             error = expect(ConfigurationError, lambda key=key: bench.provider(key=key))  # type: ignore[misc]
             assert "API_KEY" in str(error)
-
-
-async def white_space_around_a_key_is_left_out(bench: Bench) -> None:
-    provider = bench.provider(key=f"  {KEY}\n")
-    served = (await bench.send(provider=provider)).served[0]
-    assert served.headers.get("authorization", f"Bearer {KEY}") == f"Bearer {KEY}"
-    assert served.headers.get("x-api-key", KEY) == KEY

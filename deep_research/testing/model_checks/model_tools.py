@@ -10,12 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 from deep_research.errors import ModelError
-from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, ModelProvider, TokenUsage
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import Answer, SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
+from deep_research.models.structured import Abilities, Rung
 from deep_research.models.tool_calls import NativeTurn, ToolSpec
 from deep_research.testing.model_bench import WAYS, Ability, Bench
 from deep_research.testing.service_bench import PATIENCE_SECONDS

@@ -9,8 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from deep_research.sources.search.base import SearchFilters, SearchResult, SourceType
-from deep_research.testing.search_bench import QUERY, Bench
-from deep_research.testing.search_hits import Hit, hits
+from deep_research.testing.search_bench import QUERY, Bench, Hit, hits
 
 _FILTERS = (
     SearchFilters(since=date(2020, 2, 29)),

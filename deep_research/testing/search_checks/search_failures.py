@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import gzip
-import socket
 import zlib
 from typing import Any
 
@@ -55,15 +54,6 @@ async def a_connection_that_breaks_is_transient(bench: Bench) -> None:
     for kind in ("reset", "close", "short-body"):
         bench.server.fail(kind)
         _transient(await bench.search())
-
-
-async def where_nobody_listens_it_is_transient(bench: Bench) -> None:
-    with socket.socket() as bound_socket:  # bound and not listening, so that no one else can
-        bound_socket.bind(("127.0.0.1", 0))
-        provider = bench.provider(url=f"http://127.0.0.1:{bound_socket.getsockname()[1]}")
-        outcome = await bench.search(provider=provider)
-    assert outcome.failure.data["trouble"] == "transient"
-    assert outcome.failure.hint
 
 
 async def every_fault_is_one_request(bench: Bench) -> None:

@@ -86,16 +86,6 @@ async def an_error_does_not_repeat_the_question(bench: Bench) -> None:
         assert QUERY not in str((await bench.search()).failure)
 
 
-async def a_redirect_is_not_followed(bench: Bench) -> None:
-    for status in (301, 302, 303, 307, 308):
-        elsewhere = f"{bench.server.base_url}/elsewhere"
-        bench.server.send(status, (b"",), headers={"location": elsewhere})
-        outcome = await bench.search()
-        assert outcome.failure.data["trouble"] == "refused"
-        assert [request.path for request in outcome.requests].count("/elsewhere") == 0
-        assert len(outcome.requests) == 1
-
-
 async def the_services_own_errors_are_understood(bench: Bench) -> None:
     """In its own format, with its own words; and nothing is asked twice."""
     for kind, trouble in (("429", "transient"), ("500", "transient"), ("400", "refused"), ("402", "quota")):

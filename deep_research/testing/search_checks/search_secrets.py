@@ -72,10 +72,6 @@ def without_a_key_nothing_is_made(bench: Bench) -> None:
             assert all(variable in str(error) for variable in bench.subject.variables)
 
 
-async def white_space_around_a_key_is_left_out(bench: Bench) -> None:
-    assert (await bench.search(provider=bench.provider(key=f"  {KEY}\n"))).answer
-
-
 def an_address_with_a_key_in_it_is_refused(bench: Bench) -> None:
     for url in _NO_ADDRESSES:
         expect(ConfigurationError, lambda url=url: bench.provider(url=url))  # type: ignore[misc]

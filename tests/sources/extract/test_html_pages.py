@@ -9,8 +9,8 @@ import pytest
 from lxml.html import document_fromstring
 from made import web_page
 
-from deep_research.sources.extract import titles
-from deep_research.sources.extract.main_content import between, blocks_of
+from deep_research.sources.extract import metadata
+from deep_research.sources.extract.html import between, blocks_of
 from deep_research.sources.extract.readers import read
 
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised. "
@@ -136,8 +136,8 @@ def test_to_find_the_heading_among_articles_in_articles_takes_linear_time(second
         deep = headings // 20  # deeper than 250 no tree is made
         inner = "".join(f"<article><h1>Wall {n}</h1><p>Raised.</p></article>" for n in range(headings))
         tree = document_fromstring(f"<html><body>{'<article>' * deep}{inner}</body></html>")
-        assert titles.text_of(titles.heading(tree, [WALL])) == "Wall 0"
-        return seconds(0.0, lambda: titles.heading(tree, [WALL]))
+        assert metadata.text_of(metadata.heading(tree, [WALL])) == "Wall 0"
+        return seconds(0.0, lambda: metadata.heading(tree, [WALL]))
 
     assert found(4_000) < 10 * found(1_000)
 

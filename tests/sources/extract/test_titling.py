@@ -10,8 +10,8 @@ import pytest
 from made import Line, column, paged
 
 from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.pdf_blocks import sane_author, sane_title
 from deep_research.sources.extract.readers import read
-from deep_research.sources.extract.titling import sane_author, sane_title
 
 PROSE = """
 The harbour of Mole was dredged in 1931 to a depth of nine
