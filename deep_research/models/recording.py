@@ -13,8 +13,11 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import BaseModel
 
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.files import read_regular
@@ -89,6 +92,7 @@ class Replay(ModelProvider):
         self._gate = threading.Lock()
         self._outcomes: dict[str, list[Reply | ModelError]] = defaultdict(list)
         self._given: dict[str, int] = defaultdict(int)
+        self._schemas: dict[str, dict[str, Any]] = {}
         forms: set[str] = set()
         windows: dict[str, tuple[int, int]] = {}  # what was learned of a model later is learned again
         for number, line in enumerate(_lines(Path(model).expanduser()), start=1):
@@ -96,6 +100,7 @@ class Replay(ModelProvider):
                 self._outcomes[line["key"]].append(_outcome(line))
                 if form := line["call"].get("form"):
                     forms.add(form["by"])  # what was never asked for would not be found
+                    self._schemas.setdefault(form["name"], form["json_schema"])
                 self.has_tools = self.has_tools or bool(line["call"].get("tools"))
                 if line.get("window") is not None:
                     windows.setdefault(str(line.get("model")), _window(line["window"]))
@@ -107,6 +112,11 @@ class Replay(ModelProvider):
         self.forms = tuple(form for form in both if form in forms)
         if windows:
             self.window = min(w[0] for w in windows.values()), min(w[1] for w in windows.values())
+
+    def schema_of(self, answer: type[BaseModel]) -> dict[str, Any]:
+        """As the recorded service takes it: its size counts in what is measured, by which later prompts are filled."""
+        recorded = self._schemas.get(answer.__name__)
+        return super().schema_of(answer) if recorded is None else deepcopy(recorded)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         key = key_of(call)

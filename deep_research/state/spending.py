@@ -172,7 +172,10 @@ class Usage(Record):
         rows = {(row.role, row.phase, row.model): row for row in self.models}
         key = (request.role, request.phase, request.model)
         row = rows.get(key) or ModelSpend(role=request.role, phase=request.phase, model=request.model)
-        is_measured = request.input_bytes > 0 and tokens.is_known and tokens.input > 0 and not failed
+        # A probe is no prompt, and a replay makes none: what it took must not decide what fits into those that follow.
+        is_measured = (
+            request.input_bytes > 0 and tokens.is_known and tokens.input > 0 and not (failed or request.probe)
+        )
         rows[key] = row.model_copy(
             update={
                 "calls": row.calls + 1,

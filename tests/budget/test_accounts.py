@@ -85,3 +85,10 @@ def test_the_books_are_those_of_the_log():
     made = Accounts.of(folded.snapshot())
     assert [(row.calls, row.tokens.total, row.cost_usd) for row in made.usage.models] == [(1, 10, None)]
     assert made.fidelity.content_allocation_metadata.fidelity == 0.4
+
+
+@pytest.mark.parametrize(("probe", "measured"), [(False, {CALL.model: 4.0}), (True, {})])
+def test_a_probe_does_not_tell_how_many_bytes_a_token_has(probe, measured):
+    made = CALL.model_copy(update={"input_bytes": 400, "probe": probe})
+    usage = Usage().charged(made, TokenUsage(input=100, output=20), None, failed=False)
+    assert usage.bytes_a_token() == measured

@@ -5,6 +5,7 @@ import json
 import stat
 
 import pytest
+from pydantic import BaseModel
 
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models import Form, Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
@@ -70,6 +71,16 @@ def test_limits_and_schemas_do_not_change_what_is_asked(tmp_path):
 
     send(Recorder(Counting("{}"), path), formed({"strict": True}, 5))
     assert send(Replay(str(path)), formed({}, 9))[0].text == "{}"
+
+
+def test_a_replay_writes_schemas_as_the_recorded_service_takes_them(tmp_path):
+    class F(BaseModel):
+        colour: str
+
+    path, schema = tmp_path / "record.jsonl", {"strict": True}
+    form = Form(by="schema", name="F", json_schema=schema)
+    send(Recorder(Counting("{}"), path), call(form=form))
+    assert Replay(str(path)).schema_of(F) == schema
 
 
 def test_what_is_not_in_the_record_fails_for_good_and_says_why(tmp_path):
