@@ -1,4 +1,5 @@
-"""What holds for every test: no network, no folder of whoever runs them, bounded hypothesis runs; and virtual time."""
+"""What holds for every test: no network, no folder of the user who runs them, bounded hypothesis runs; and virtual
+time."""
 
 from __future__ import annotations
 

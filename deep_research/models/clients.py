@@ -1,5 +1,5 @@
 """What providers need to reach a service: one client per loop, a key, an address, a deadline, and bounds of what
-it sends that hold in both HTTP stacks, whoever reads it: also the SDKs, which know no bound."""
+it sends that hold in both HTTP stacks, also where an SDK without bounds reads it."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ Hook = Callable[[Any], Awaitable[None]]
 
 
 def bounded(most: int, *, values: int | None = None) -> Hook:
-    """A hook for the responses of an httpx or httpx2 client: whoever reads a body gets it unpacked, and at most ``most``
+    """A hook for the responses of an httpx or httpx2 client: its reader gets a body unpacked, and at most ``most``
     bytes of it; of an error `MOST_ERROR_BYTES`. ``values``: how many there may be in its JSON, for SDKs that read it
     themselves. Else `BodyError` is raised."""
 

@@ -118,7 +118,7 @@ async def drain(rest: AsyncIterator[Any]) -> None:
     next request. The answer is complete, so nothing that goes wrong here matters."""
     with suppress(TimeoutError, ModelError):
         async with asyncio.timeout(_SECONDS_TO_DRAIN):
-            async for _ in rest:  # whoever opened it closes it
+            async for _ in rest:  # its opener closes it
                 pass
 
 

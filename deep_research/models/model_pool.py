@@ -124,7 +124,7 @@ class ModelPool:
             try:
                 with contained():
                     await provider.aclose()
-            except Exception as error:  # of someone's own: a connection is no reason to lose a run
+            except Exception as error:  # from a provider of the user: a connection is no reason to lose a run
                 log.warning("provider_close_failed", provider=provider.name, error=describe_error(error))
 
     def _single(self, model: Named, persistence: Persistence) -> SingleModel:
@@ -197,7 +197,7 @@ class Chain:
 
     @property
     def profile(self) -> Profile:
-        """The smallest of all windows, since what is asked must fit whoever answers."""
+        """The smallest of all windows, since a request must fit the model that answers it."""
         first = self.models[0].profile
         return first.model_copy(
             update={

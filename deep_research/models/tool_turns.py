@@ -1,8 +1,8 @@
 """One turn of a model that has tools: by its service's own calls, or below that as an object of thought and calls.
 
-Whoever asks sees one shape, and a conversation may go on with another model: what its service does not read as it
+The caller sees one shape, and a conversation may go on with another model: what its service does not read as it
 stands, such as the thoughts of another service's model, is put into words. In an object the schema of a call is that
-of its tool; what a model writes need not fit it: whoever takes the arguments says what is wrong with them.
+of its tool; what a model writes need not fit it: the tool says what is wrong with its arguments.
 """
 
 from __future__ import annotations

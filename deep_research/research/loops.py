@@ -100,8 +100,8 @@ def _serve(
     over: asyncio.Future[None],
     farewell: Callable[[], Coroutine[Any, Any, None]] | None,
 ) -> None:
-    """Run the loop until it is ``over``, then end what is left on it: here, since whoever ends it may have a running
-    loop of his own."""
+    """Run the loop until it is ``over``, then end what is left on it: here, since the thread that ends it may have a
+    running loop of his own."""
     _until(loop, over)
     left = asyncio.all_tasks(loop)
     for task in left:

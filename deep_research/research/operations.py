@@ -23,10 +23,10 @@ R = TypeVar("R")
 class Right(StrEnum):
     """What a user needs to be allowed to call a verb."""
 
-    READ = "read"  # look at runs and the memory of one's own
+    READ = "read"  # look at the user's runs and memory
     CREATE = "create"  # start runs, which may cost money
-    CONTROL = "control"  # act on runs and the memory of one's own
-    DELETE = "delete"  # remove runs and the memory of one's own
+    CONTROL = "control"  # act on the user's runs and memory
+    DELETE = "delete"  # remove the user's runs and memory
     ADMIN = "admin"  # act on the engine, or on the runs of everybody
 
 

@@ -255,7 +255,7 @@ class Runs:
 
     async def _setup(self, research_id: str) -> SetUp | None:
         """What a run works with, from its log, of which nothing else is decoded. None for a log that cannot be read:
-        whoever takes the run reads all of it, and says what is wrong."""
+        the process that takes the run reads all of it, and says what is wrong."""
         try:
             return _setup_of(await asyncio.to_thread(self._store.read, research_id))
         except StoreError:

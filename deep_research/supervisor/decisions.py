@@ -342,8 +342,8 @@ def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, st
 
 
 def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase, *, advised: bool = False) -> str:
-    """Why the research cannot go on after this phase, whoever wants it; nothing where it can. With ``advised`` there is a
-    gap for the refiner."""
+    """Why the research cannot go on after this phase, even if a hook wants it; nothing where it can. With ``advised``
+    there is a gap for the refiner."""
     if state.searching_stopped:
         return STOPPED
     if state.iteration >= state.max_iterations:

@@ -365,7 +365,7 @@ class SupervisorOrchestrator:
         self._check_moved(journal.state.seq > state.seq)
 
     async def stand_still(self, journal: Journal) -> None:
-        """Parked for whoever goes on; without a word where another process waits for the run."""
+        """Parked for the process that goes on; without a word where another process waits for the run."""
         await journal.settle()
         if self._halt is Halt.RELEASE:
             return

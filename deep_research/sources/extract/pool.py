@@ -187,7 +187,7 @@ class Extractor:
                 finally:
                     self._idle -= 1
                 if not is_notified and self._first() is None:
-                    # Whoever submits from now on must not count on this thread.
+                    # Work that is submitted from now on must not count on this thread.
                     self._threads.discard(threading.current_thread())
                     return None
             self._threads.discard(threading.current_thread())
