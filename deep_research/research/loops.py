@@ -101,7 +101,7 @@ def _serve(
     farewell: Callable[[], Coroutine[Any, Any, None]] | None,
 ) -> None:
     """Run the loop until it is ``over``, then end what is left on it: here, since the thread that ends it may have a
-    running loop of his own."""
+    running loop of its own."""
     _until(loop, over)
     left = asyncio.all_tasks(loop)
     for task in left:
