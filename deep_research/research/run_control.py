@@ -6,10 +6,11 @@ import asyncio
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from deep_research.errors import (
     ConfigurationError,
@@ -22,7 +23,7 @@ from deep_research.errors import (
 )
 from deep_research.logs import get_log
 from deep_research.research.memories import Memories
-from deep_research.research.operations import plain
+from deep_research.research.operations import of_run, plain
 from deep_research.research.run_summary import RunSummary
 from deep_research.research.runs import Resumption, Runs
 from deep_research.research.sessions import Sessions
@@ -41,16 +42,6 @@ if TYPE_CHECKING:
     from deep_research.state.events import Event, Progress
     from deep_research.state.journal import Clock
     from deep_research.store import Feed
-from collections.abc import Awaitable, Iterator
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
-
-from deep_research.research.operations import of_run
-
-if TYPE_CHECKING:
-    from deep_research.research.result import ResearchResult
-    from deep_research.state.events import Event, Progress
-
 
 SetUpChoice = Literal["same", "new"]
 SET_UPS = ("same", "new")

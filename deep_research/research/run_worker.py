@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+import weakref
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deep_research.errors import ConfigurationError, DeepResearchError, RunBusyError, StoreError, UsageError
 from deep_research.logs import describe_error, get_log
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from deep_research.research.result import ResearchResult
     from deep_research.research.runner import Runner
     from deep_research.research.runs import ClaimedRun, Waiting
-import weakref
-from collections.abc import Sequence
-from typing import Any
 
 RETRY_SECONDS = 30.0  # before a run is claimed again that could not be gone on with
 POLL_SECONDS = 0.5  # between looks at the queue of a store where nothing could be claimed

@@ -3,47 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
-from concurrent.futures import Future
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from deep_research.assembly import EngineVariants, Parts, ResumePlan, without_effect
 from deep_research.budget.shared_budget import SharedBudget
-from deep_research.errors import DeepResearchError, RunStateError, StoreError
-from deep_research.logs import describe_error, get_log
+from deep_research.errors import DeepResearchError
+from deep_research.logs import get_log
+from deep_research.research.active_run import CANCELLED, ActiveRun, in_loop
 from deep_research.research.result import ResearchResult
+from deep_research.research.resumption import (
+    consume_stops,
+    opening_events,
+    queued_answer,
+    request_release,
+    set_up_events,
+)
+from deep_research.research.run_observers import RunObservers
 from deep_research.research.runs import ClaimedRun, Resumption
 from deep_research.research.steering import (
-    answer_in,
     caps_of,
     checked_answer,
-    consume_stops,
-    is_enough,
-    judged,
-    request_release,
-    steered,
     unapplied,
     under,
 )
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
-    CommandKind,
-    DeepResearchPhase,
     DeepResearchState,
-    Notice,
     QueuePlace,
     RunOptions,
     RunStatus,
     SetUp,
-    SubQueryStatus,
     UserContext,
 )
 from deep_research.state import events as ev
@@ -51,7 +48,6 @@ from deep_research.state.journal import Clock
 from deep_research.state.raising import raised
 from deep_research.state.reducer import Fold, fold
 from deep_research.store import (
-    Command,
     Feed,
     Lane,
     LoopOutbox,
@@ -62,12 +58,9 @@ from deep_research.store import (
     refused,
 )
 from deep_research.store.base import busy
-from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.opening import Stopwatch
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
-from deep_research.supervisor.plan_approval import unfit
 
-CANCELLED = "The run was cancelled."
 RELEASE_WAIT_SECONDS = 5.0  # seconds
 log = get_log("runner")
 
@@ -78,31 +71,6 @@ class _Loop:
 
     outbox: LoopOutbox
     slots: asyncio.Semaphore
-
-
-@dataclass(slots=True)
-class _Active:
-    """A run that this engine carries out."""
-
-    loop: asyncio.AbstractEventLoop
-    journal: RunJournal
-    orchestrator: SupervisorOrchestrator
-    elapsed: Stopwatch
-    task: asyncio.Task[Any] | None = None
-    has_begun: bool = False
-    stopped: bool = False
-    halted: bool = False
-    is_lost: bool = False
-    over: bool = False
-    release: Future[None] = field(default_factory=Future)  # done once the run was let go of
-    telling: set[asyncio.Task[None]] = field(default_factory=set)
-    observer: Future[None] | None = None  # done once the observer has heard all
-    failure: Exception | None = None  # the first that the observer raised
-
-    @property
-    def ours(self) -> bool:
-        """False in a forked child, which has its parent's list of runs but not the runs."""
-        return self.journal.lane.owner.pid == os.getpid()
 
 
 _P = ParamSpec("_P")
@@ -156,8 +124,8 @@ class Runner:
         self._token = secrets.token_hex(8)
         self._gate = threading.Lock()
         self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
-        self._active: dict[str, _Active] = {}
-        self._observers: set[Future[None]] = set()
+        self._active: dict[str, ActiveRun] = {}
+        self._observers = RunObservers(variants.own, feed, settings.hook_timeout)
         self._draining = 0
 
     @_in_scope
@@ -232,9 +200,9 @@ class Runner:
         """Give a claimed run back, on which nothing was done."""
         await asyncio.to_thread(self._release, claim.lane)
 
-    async def _admitted(self, active: _Active, slots: asyncio.Semaphore) -> bool:
+    async def _admitted(self, active: ActiveRun, slots: asyncio.Semaphore) -> bool:
         """Wait for a slot, holding the run meanwhile; False when it was cancelled before there was one."""
-        self._watch(active)
+        active.watch(self._parts.store)
         active.task = active.loop.create_task(slots.acquire())
         try:
             await active.task
@@ -273,7 +241,7 @@ class Runner:
             unused: list[ev.Event] = []
             answer = going.answer
             if answer is None:
-                answer, unused = _queued_answer(commands, journal)
+                answer, unused = queued_answer(commands, journal)
             question = checked_answer(state, answer) if answer is not None else None
             caps = going.budget or caps_of(question, answer)
             new = raised(state, caps) if caps is not None else None
@@ -290,8 +258,8 @@ class Runner:
                 resumed,
                 *unused,
                 *(more or ()),
-                *_set_up_anew(state, plan),
-                *(await _taken_up(state, active.orchestrator) if more is None else ()),
+                *set_up_events(state, plan),
+                *(await opening_events(state, active.orchestrator) if more is None else ()),
             )
             return await self._carry_out(active, last_seq=state.seq)
 
@@ -321,7 +289,7 @@ class Runner:
         parts: Parts | None,
         shared: Sequence[SharedBudget],
         going: Resumption,
-    ) -> AsyncIterator[_Active]:
+    ) -> AsyncIterator[ActiveRun]:
         """A run that is this process's meanwhile. Raises `RunBusyError` also where it stands elsewhere by now."""
         journal, elapsed = await self._take(run_id, going)
         active = self._activate(journal, elapsed, parts or self._parts, journal.state.options, shared)
@@ -338,7 +306,7 @@ class Runner:
             active = self._active.get(run_id)
         if active is None or not active.ours:
             return False
-        _in_loop(active.loop, lambda: self._cancel(active))
+        in_loop(active.loop, active.cancel)
         return True
 
     async def drain(self, seconds: float) -> int:
@@ -349,7 +317,7 @@ class Runner:
             actives = [active for active in self._active.values() if active.ours]
         try:
             for active in actives:
-                _in_loop(active.loop, partial(self._halt, active, Halt.SHUTDOWN))
+                in_loop(active.loop, partial(active.halt, Halt.SHUTDOWN))
             waiting = [asyncio.wrap_future(active.release) for active in actives]
             if waiting:
                 await asyncio.wait(waiting, timeout=seconds)
@@ -372,11 +340,10 @@ class Runner:
         for active in actives:
             if active.task is None or active.task.done():
                 continue
-            _in_loop(active.loop, active.task.cancel)
+            in_loop(active.loop, active.task.cancel)
             # Until its lease is given back: the store is closed next.
             waiting.append(asyncio.wrap_future(active.release))
-        with self._gate:
-            waiting += [asyncio.wrap_future(observer) for observer in self._observers]
+        waiting += map(asyncio.wrap_future, self._observers.under_way())
         if waiting:
             await asyncio.wait(waiting, timeout=RELEASE_WAIT_SECONDS)
 
@@ -435,7 +402,7 @@ class Runner:
         parts: Parts,
         options: RunOptions,
         shared: Sequence[SharedBudget] = (),
-    ) -> _Active:
+    ) -> ActiveRun:
         orchestrator = parts.supervisor(
             shared=shared,
             notices=without_effect(options, parts),
@@ -443,21 +410,21 @@ class Runner:
             elapsed=elapsed,
             estimate=partial(_plan_estimate, parts),
         )
-        active = _Active(asyncio.get_running_loop(), journal, orchestrator, elapsed)
+        active = ActiveRun(asyncio.get_running_loop(), journal, orchestrator, elapsed)
         with self._gate:
             self._active[journal.lane.run_id] = active
             draining = self._draining > 0
         if draining:
-            self._halt(active, Halt.SHUTDOWN)
+            active.halt(Halt.SHUTDOWN)
         return active
 
-    async def _carry_out(self, active: _Active, *, last_seq: int = 0) -> ResearchResult:
+    async def _carry_out(self, active: ActiveRun, *, last_seq: int = 0) -> ResearchResult:
         """Walk the run to its end, its parking, its deadline, or until this task is cancelled. Observers are told
         of the events after ``last_seq``."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
         active.elapsed.start()
-        self._observe(active, last_seq)
+        self._observers.observe(active, last_seq)
         limit = self._settings.task_timeout
         out_of_time = partial(
             active.orchestrator.stop, AbortReason.TIMEOUT, f"The run took longer than {limit:g} s."
@@ -467,7 +434,7 @@ class Runner:
             out_of_time()  # before it begins
         task = active.task = loop.create_task(active.orchestrator.run(journal))
         active.has_begun = True
-        self._watch(active)
+        active.watch(self._parts.store)
         timer = loop.call_later(max(0.0, left), out_of_time)
         try:
             await task
@@ -487,56 +454,7 @@ class Runner:
                 raise active.failure
         return ResearchResult.of(journal.state)
 
-    def _watch(self, active: _Active) -> None:
-        """Keep the lease from now on, and hear what others want of the run."""
-        loop = active.loop
-        watch = Watch(
-            on_command=lambda command: _in_loop(loop, lambda: self._apply_command(active, command)),
-            on_lost=lambda: _in_loop(loop, lambda: self._on_lost(active)),
-        )
-        self._parts.store.watch(active.journal.lane, watch)
-
-    def _apply_command(self, active: _Active, command: Command) -> None:
-        match command.kind:
-            case CommandKind.CANCEL:
-                active.journal.consume_at_last(command)  # or a process killed before it would lose it
-                self._cancel(active)
-            case CommandKind.PAUSE:
-                self._halt(active, Halt.PAUSE, command)
-            case CommandKind.RELEASE:  # who takes the run over uses the row up
-                self._halt(active, Halt.RELEASE)
-            case CommandKind.STEER:
-                self._apart(active, _record(command, active.journal))
-            case _:
-                log.warning("command_unknown", run=command.run_id, kind=command.kind)
-                self._apart(active, _record(command, active.journal))
-
-    def _apart(self, active: _Active, work: Coroutine[Any, Any, None]) -> None:
-        """Records beside the walk what a command asks for."""
-        telling = active.loop.create_task(work)
-        active.telling.add(telling)
-        telling.add_done_callback(active.telling.discard)
-
-    def _halt(self, active: _Active, why: Halt, command: Command | None = None) -> None:
-        """Has a run stand still before its next unit. A row that asked for it is used up with the run's last word."""
-        active.orchestrator.halt(why)
-        active.journal.halt(command)
-        if active.task is not None and not active.has_begun:  # it waits for a slot
-            active.halted = True
-            active.task.cancel()
-
-    def _cancel(self, active: _Active) -> None:
-        active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)
-        if active.task is not None and not active.has_begun:  # it waits for a slot
-            active.stopped = True
-            active.task.cancel()
-
-    def _on_lost(self, active: _Active) -> None:
-        active.is_lost = True
-        if active.task is not None:
-            active.task.cancel()
-
-    async def _deactivate(self, active: _Active) -> None:
+    async def _deactivate(self, active: ActiveRun) -> None:
         lane = active.journal.lane
         with self._gate:
             if self._active.get(lane.run_id) is active:
@@ -569,50 +487,6 @@ class Runner:
             # The lease runs out by itself; the run is resumable then.
             log.warning("release_failed", run=lane.run_id, error=str(error))
 
-    # Observers
-
-    def _observe(self, active: _Active, last_seq: int) -> None:
-        """Start telling the observer. Nobody waits for it but `interrupt`, for a while."""
-        if not overridden(self._parts.hooks, "event"):
-            return
-        observer = active.observer = Future()
-        with self._gate:
-            self._observers.add(observer)
-        task = active.loop.create_task(self._tell(active, last_seq))
-        task.add_done_callback(lambda task: self._end_observer(task, observer))
-
-    def _end_observer(self, task: asyncio.Task[None], observer: Future[None]) -> None:
-        with self._gate:
-            self._observers.discard(observer)
-        observer.set_result(None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("observer_lost", error=describe_error(error))
-
-    async def _tell(self, active: _Active, last_seq: int) -> None:
-        """Give every durable event to the observer, at its pace, until the run is over."""
-        run_id = active.journal.lane.run_id
-        watcher = self._feed.join(run_id)
-        try:
-            while True:
-                over = active.over  # asked before reading: what was committed until then is read
-                rows = await asyncio.to_thread(self._parts.store.read, run_id, after=last_seq, limit=500)
-                for event in ev.decode_log(rows):
-                    last_seq = event.seq
-                    await self._call_observer(active, event)
-                if not rows and over:
-                    return
-                if not rows:
-                    await watcher.wait(1.0)
-        finally:
-            self._feed.leave(run_id, watcher)
-
-    async def _call_observer(self, active: _Active, event: Any) -> None:
-        try:
-            await self._parts.calls(self._parts.hooks.event, event, timeout=self._settings.hook_timeout)
-        except Exception as error:
-            active.failure = active.failure or error
-            log.warning("observer_failed", event_type=event.name, error=describe_error(error))
-
     # Loops
 
     def _loop(self) -> _Loop:
@@ -633,69 +507,3 @@ async def _plan_estimate(parts: Parts, state: DeepResearchState) -> dict[str, An
     from deep_research.assembly.run_estimate import of_plan  # not needed by a run that nobody is asked about
 
     return await of_plan(parts, state)
-
-
-async def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[ev.Event]:
-    """What a resumed run begins with: its first phase, if it never had one; the searches that failed, if for want
-    of them there was no evidence; what an agent could not read."""
-    if not state.decisions:
-        return await orchestrator.opening(state)
-    if state.abort is None or state.abort.reason is not AbortReason.NO_EVIDENCE:
-        return []
-    if any(s.status is SubQueryStatus.FAILED for s in state.sub_queries):
-        return [ev.PhaseRetried(phase=DeepResearchPhase.GATHERING, attempt=0, asked_by="resume")]
-    if state.phase is DeepResearchPhase.ANALYSIS and any(notice.name == "agent" for notice in state.notices):
-        return [ev.PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
-    return []
-
-
-def _queued_answer(commands: Sequence[Command], journal: RunJournal) -> tuple[Any, list[ev.Event]]:
-    """The latest answer that somebody left for the question of the run, if it fits, and what is told of all others. All
-    that were left are used up with the next event."""
-    parking = journal.state.question
-    answers = [command for command in commands if command.kind == CommandKind.ANSWER]
-    answer_value, answer_command = None, None
-    for command in answers:
-        journal.consume(command.id)
-        value = answer_in(command.payload)
-        if (
-            parking is not None
-            and not unfit(journal.state, value)
-            and is_enough(parking, value, journal.state)
-        ):
-            answer_value, answer_command = value, command
-    return answer_value, [_unused(command) for command in answers if command is not answer_command]
-
-
-def _set_up_anew(state: DeepResearchState, going: ResumePlan) -> list[ev.Event]:
-    """What is told of a run that is not gone on with as it was set up. What was told before is not told again."""
-    changed: list[ev.Event] = [ev.SetUpChanged(old=state.setup, new=going.change)] if going.change else []
-    return changed + [
-        ev.NoticeAdded(notice=notice) for notice in going.notices if notice not in state.notices
-    ]
-
-
-async def _record(command: Command, journal: RunJournal) -> None:
-    """Use a command up: guidance, or why it cannot be followed, is in the log before the next unit begins; what the run
-    waits for no more, or another version wrote, is named in its limits."""
-    journal.consume(command.id)
-    guidance = command.kind == CommandKind.STEER
-    try:
-        await journal.record(
-            judged(steered(command.payload), journal.state) if guidance else _unused(command)
-        )
-    except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
-        log.warning("command_not_recorded", run=command.run_id, error=str(error))
-
-
-def _unused(command: Command) -> ev.NoticeAdded:
-    what = "An answer came" if command.kind == CommandKind.ANSWER else f"The command '{command.kind}' came"
-    message = f"{what} and was left: the run waited for none."
-    return ev.NoticeAdded(notice=Notice(name="command", message=message))
-
-
-def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], Any]) -> None:
-    try:
-        loop.call_soon_threadsafe(function)
-    except RuntimeError:
-        return  # the loop is closed, and its runs with it

@@ -31,17 +31,6 @@ from deep_research.text.plain import clean
 
 if TYPE_CHECKING:
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator
-import asyncio
-import time
-from collections.abc import Iterable
-from datetime import UTC, datetime
-from typing import cast
-
-from deep_research.errors import RepeatedKeyError, RunBusyError
-from deep_research.setting_fields import flatten, value_at
-from deep_research.state import QueuePlace, RunOptions
-from deep_research.store import RunJournal, Store
-from deep_research.store.base import busy
 
 MAX_GUIDANCE_CHARS = 20_000
 MAX_KIND_CHARS = 40
@@ -227,79 +216,3 @@ def under(state: DeepResearchState, budget: Budget, orchestrator: SupervisorOrch
     if phase is None:
         return events
     return [*events, orchestrator.first_step(state, phase)]
-
-
-MAX_KEY_CHARS = 255
-
-
-def queue_place(priority: int, not_before: datetime | str | None) -> QueuePlace:
-    """Where a run stands in the queue. A time without a zone is local. Raises `UsageError`."""
-    try:
-        moment = datetime.fromisoformat(not_before) if isinstance(not_before, str) else not_before
-        return QueuePlace(priority=priority, not_before=moment and moment.astimezone(UTC))
-    except (ValueError, OverflowError, AttributeError):  # pydantic's errors are values' too
-        raise UsageError(
-            "priority or not_before is invalid.",
-            hint="priority is a whole number from -100 to 100, not_before a time such as 2026-01-31T18:00.",
-        ) from None
-
-
-def checked_key(key: object) -> str:
-    """Raises `UsageError` for what cannot be an idempotency key."""
-    if isinstance(key, str) and 0 < len(key) <= MAX_KEY_CHARS and key.isprintable():
-        return key
-    raise UsageError(
-        f"An idempotency key has 1 to {MAX_KEY_CHARS} printable characters.", hint="For example a UUID."
-    )
-
-
-def check_repeated(
-    run_id: str, log: Iterable[ev.Event], question: str, options: RunOptions, values: Mapping[str, Any]
-) -> None:
-    """Compare what is submitted with the run that its key belongs to: the question, and of the options those that
-    ``values`` name. Raises `RepeatedKeyError`."""
-    created = cast("ev.RunCreated", next(iter(log)))
-    own = flatten(RunOptions, {n: value for n, value in values.items() if n in RunOptions.model_fields})
-    if created.query == question and all(
-        value_at(created.options, path) == value_at(options, path) for path in own
-    ):
-        return
-    raise RepeatedKeyError(
-        f"The idempotency key belongs to run '{run_id}' with another question or other options.",
-        hint="Use a new key for a new question.",
-        research_id=run_id,
-    )
-
-
-MAX_LEASES = 2  # lease times for which an owner is waited for
-OWNER_POLL_SECONDS = 0.1  # seconds between looks at who owns a run
-
-
-async def request_release(store: Store, run_id: str) -> int | None:
-    """Queue a `release` command for the owner of a run and wait until it is released, at most two lease times. Gives the
-    fence that may be passed over then; None where nobody owns the run. Raises `RunBusyError` where another process was
-    faster, `RunStateError` for a run that completed meanwhile."""
-    row = await asyncio.to_thread(store.run, run_id)
-    if not row.owned(time.time()):
-        return None
-    await asyncio.to_thread(store.enqueue_command, run_id, CommandKind.RELEASE.value)
-    fence, loop = row.fence, asyncio.get_running_loop()
-    until = loop.time() + MAX_LEASES * store.lease
-    while row.owned(time.time()):
-        if row.fence != fence:
-            error = busy(row)
-            raise RunBusyError(error.problem, hint="That process took the run over first.", **error.data)
-        left = until - loop.time()
-        if left <= 0:
-            return fence
-        await asyncio.sleep(min(OWNER_POLL_SECONDS, left))
-        row = await asyncio.to_thread(store.run, run_id)
-    return None
-
-
-def consume_stops(commands: Sequence[Command], journal: RunJournal, *, by_worker: bool) -> None:
-    """Use up the commands that a resumption answers, with its event: `release`, also of a process that died between
-    asking and taking; and `pause`, which a worker that claims the run obeys."""
-    for command in commands:
-        if command.kind == CommandKind.RELEASE or (command.kind == CommandKind.PAUSE and not by_worker):
-            journal.consume(command.id)

@@ -15,7 +15,7 @@ from prompt_reading import ReadingModel
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.errors import AppendRefusedError, RunBusyError
-from deep_research.research.steering import request_release
+from deep_research.research.resumption import request_release
 from deep_research.state import CommandKind
 from deep_research.store import MemoryStore, Owner, SQLiteStore, Store
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
@@ -189,7 +189,7 @@ def test_the_row_of_a_taker_that_died_does_not_stop_the_next_owner(make_store):
 
 TAKER = """
 import asyncio, os, signal, sys
-from deep_research.research.steering import request_release
+from deep_research.research.resumption import request_release
 from deep_research.store import SQLiteStore
 asyncio.run(request_release(SQLiteStore(sys.argv[1]), sys.argv[2]))
 os.kill(os.getpid(), signal.SIGKILL)

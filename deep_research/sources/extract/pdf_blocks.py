@@ -8,9 +8,14 @@ the page.
 
 from __future__ import annotations
 
+import html
+import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate, groupby, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.patterns import regex
@@ -21,11 +26,6 @@ from deep_research.text.sentences import END_MARKS, is_prose
 
 if TYPE_CHECKING:
     from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage, TextItem
-import html
-import re
-import tomllib
-from functools import cache
-from pathlib import Path
 
 _BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _SLACK_SIZE = 1.0  # points by which letters reach out of their block

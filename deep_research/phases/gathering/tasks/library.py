@@ -3,32 +3,29 @@ sites and services can learn from its requests."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from deep_research.budget.content_budget import DEFAULTS, ContentRules
-from deep_research.errors import SearchError, UnknownNameError
+from deep_research.errors import SearchError, ToolError, UnknownNameError
 from deep_research.phases.gathering.caps import Fetching, OneUse
 from deep_research.phases.gathering.gatherer import SPARE
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.source_reading import SourceReader
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Link, Tool, ToolResult
+from deep_research.provenance.sites import host_of, site_of
 from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.sources.search.combined_search import CORPUS, WEB, SearchOutcome, SearchPool
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.state import DeepResearchState, TaskFinding, TaskReview, TaskState
+from deep_research.text.term_weights import coverage
+from deep_research.text.words import StemFinder, question_terms
 
 if TYPE_CHECKING:
     from deep_research.phases.gathering.tasks.mcp_tools import ToolServer
-from collections import Counter
-from collections.abc import Iterable
-
-from deep_research.errors import ToolError
-from deep_research.provenance.sites import host_of, site_of
-from deep_research.text.term_weights import coverage
-from deep_research.text.words import StemFinder, question_terms
 
 MOST_LINKS = 10  # of one search
 _OF_LINKS = ("address", "title", "snippet", "kind", "text_at", "published", "relevance", "provider")
