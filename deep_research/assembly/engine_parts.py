@@ -233,19 +233,12 @@ def _assembled(settings: Settings, arguments: EngineArguments, clock: Clock, bes
     agents, hooks = checked_agents(arguments.agents), chosen_hooks(arguments.hooks)
     roles = make_models(settings, arguments.model, arguments.models or {})
     ready(roles, local_only=settings.local_only)
-    may = arguments.permissions
-    data_sources = {
-        name: each
-        for name, each in (arguments.data_sources or {}).items()
-        if may.may_search(name, local=True)
-    }
-    tools = [each for each in arguments.tools or () if may.tools is None or each.name in may.tools]
-    arguments = replace(arguments, data_sources=data_sources or None, tools=tools or None)
+    arguments = _permitted(arguments)
     connections = beside.connections if beside else McpConnections(settings.mcp_servers)
     sources = make_sources(
         settings,
         arguments.search or settings.search,
-        beside=data_sources.values(),
+        beside=(arguments.data_sources or {}).values(),
         pages=arguments.pages,
         store=store,
         calls=calls,
@@ -265,19 +258,7 @@ def _assembled(settings: Settings, arguments: EngineArguments, clock: Clock, bes
         store=store,
         own_store=arguments.store is None,
         phases=phases,
-        fallbacks={
-            **{
-                phase: PHASE_TYPES[phase](agent(), limits=limits, **_looking(phase, sources))
-                for phase, agent in EXTRACTIVE_AGENTS.items()
-            },
-            DeepResearchPhase.GATHERING: GatheringPhase(
-                phases[DeepResearchPhase.GATHERING].agent,
-                limits=limits,
-                tasks=replace(tasks, by_model=False),
-                recall=conversation.recall,
-                **_looking(DeepResearchPhase.GATHERING, sources),
-            ),
-        },
+        fallbacks=_fallbacks(phases, sources, limits, tasks, conversation),
         hooks=hooks,
         make_supervisor=checked_supervisor(arguments.supervisor),
         gates=gates,
@@ -295,6 +276,42 @@ def _assembled(settings: Settings, arguments: EngineArguments, clock: Clock, bes
         memory=memory,
         connections=connections,
     )
+
+
+def _permitted(arguments: EngineArguments) -> EngineArguments:
+    """Without the data sources and tools that the user may not use."""
+    may = arguments.permissions
+    data_sources = {
+        name: each
+        for name, each in (arguments.data_sources or {}).items()
+        if may.may_search(name, local=True)
+    }
+    tools = [each for each in arguments.tools or () if may.tools is None or each.name in may.tools]
+    return replace(arguments, data_sources=data_sources or None, tools=tools or None)
+
+
+def _fallbacks(
+    phases: Mapping[DeepResearchPhase, Phase],
+    sources: Sources,
+    limits: WorkLimits,
+    tasks: TaskParts,
+    conversation: Conversation,
+) -> dict[DeepResearchPhase, Phase]:
+    """The phases that work without a model, for when the models fail."""
+    gathering = GatheringPhase(
+        phases[DeepResearchPhase.GATHERING].agent,
+        limits=limits,
+        tasks=replace(tasks, by_model=False),
+        recall=conversation.recall,
+        **_looking(DeepResearchPhase.GATHERING, sources),
+    )
+    return {
+        **{
+            phase: PHASE_TYPES[phase](agent(), limits=limits, **_looking(phase, sources))
+            for phase, agent in EXTRACTIVE_AGENTS.items()
+        },
+        DeepResearchPhase.GATHERING: gathering,
+    }
 
 
 def _phases(

@@ -45,7 +45,7 @@ class ChosenPassages:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PartResult:
     """What the sources say of one question: how likely the best candidates hold the answer (0 to 1), whether one may hold
     something of the kind that is asked, and the best passages. ``own`` is of a part among several the share (0 to 1) of
     its own words near one candidate of that kind; ``is_of_other_form``: it is likely all the same that they hold it."""
@@ -76,10 +76,10 @@ def best_passages(
     ranker: Ranker | None = None,
     stop: threading.Event | None = None,
 ) -> ChosenPassages:
-    """Of the sources ``words`` words: first the best passage of each part that is found, then of each steer, then what
-    ranks best for the whole question. Nothing where nothing is near.
+    """Choose about ``words`` words of the sources: first the best passage of each part, then of each steering text, then
+    the passages that rank best for the whole question. Empty where no source comes near the question.
 
-    Pure, but that it gives up when ``stop`` is set.
+    Pure, except that it gives up when ``stop`` is set.
     """
     documents: list[Document] = []
     for source in sources:
@@ -88,51 +88,57 @@ def best_passages(
         documents.append(_read(source))
     ranker, pool = ranker or default_ranker(), Pool(_without_copies(documents, question))
     whole = _part_result(question, pool, words, ranker)
-    part_results = (
-        {parts[0].id: whole}
-        if len(parts) == 1
-        else {p.id: _part_result(question.of_part(p), pool, PART_WORDS, ranker, p) for p in parts}
-    )
-    if whole.status is not AnswerStatus.NOT_FOUND and all(
-        result.status is AnswerStatus.NOT_FOUND for result in part_results.values()
-    ):
-        # Too little for any part is enough for all of them together: the part that it is rather of has it.
-        fitting = {part: result.view for part, result in part_results.items() if result.fits}
-        served = _served(whole.findings[0], fitting)
-        part_results |= (
-            {served: replace(whole, sure=NEAR)} if served else {}
-        )  # partly, however sure the whole is
-    steered = {steer: _steered(steer, question, pool, ranker) for steer in steering}
-    first = [
+    by_part = _part_results(question, parts, whole, pool, ranker)
+    by_steer = {steer: _steered(steer, question, pool, ranker) for steer in steering}
+    best_of_parts = [
         result.findings[0].model_copy(update={"part_id": part})
-        for part, result in part_results.items()
+        for part, result in by_part.items()
         if result.status is not AnswerStatus.NOT_FOUND
     ]
-    further = [matches for result in steered.values() for matches in result[:1]]
-    sure = max(
-        [whole.sure, *([fmean(result.sure for result in part_results.values())] if part_results else [])]
-    )
-    near = bool(first or further) or (not parts and sure >= NEAR)
+    best_of_steers = [finding for matches in by_steer.values() for finding in matches[:1]]
+    probability = max(whole.sure, fmean(result.sure for result in by_part.values()) if by_part else 0.0)
     matches = whole.findings
-    if near and not (whole.view.inquiry.is_topic or whole.view.inquiry.subject):
+    is_near = bool(best_of_parts or best_of_steers) or (not parts and probability >= NEAR)
+    if is_near and not (whole.view.inquiry.is_topic or whole.view.inquiry.subject):
         windows = [_finding(whole.view, w, w.score) for w in best_windows(whole.view, WINDOWS)]
-        matches = _fused(matches, windows, leads_with_window=sure < DOUBTFUL and len(part_results) < 2)
-        first = [] if matches[:1] == windows[:1] else first
-    distinct = _distinct([*first, *further, *matches]) if near else []
-    by_part = {part: result.view for part, result in part_results.items()}
+        leads_with_window = probability < DOUBTFUL and len(by_part) < 2
+        matches = _fused(matches, windows, leads_with_window=leads_with_window)
+        best_of_parts = [] if matches[:1] == windows[:1] else best_of_parts
+    views = {part: result.view for part, result in by_part.items()}
     findings = [
-        matches.model_copy(
+        finding.model_copy(
             update={
                 "rank": rank,
-                "probability": round(sure, 4),
-                "part_id": matches.part_id or _served(matches, by_part),
+                "probability": round(probability, 4),
+                "part_id": finding.part_id or _served(finding, views),
             }
         )
-        for rank, matches in enumerate(distinct)
+        for rank, finding in enumerate(
+            _distinct([*best_of_parts, *best_of_steers, *matches]) if is_near else []
+        )
     ]
-    return ChosenPassages(
-        findings, _verdicts(part_results, findings), tuple(w for w, matches in steered.items() if not matches)
-    )
+    idle = tuple(steer for steer, matches in by_steer.items() if not matches)
+    return ChosenPassages(findings, _verdicts(by_part, findings), idle)
+
+
+def _part_results(
+    question: ParsedQuestion,
+    parts: Sequence[QuestionPart],
+    whole: _PartResult,
+    pool: Pool,
+    ranker: Ranker,
+) -> dict[str, _PartResult]:
+    """What the sources say of each part, by its id. Where they say too little of any part but enough of the whole
+    question, the part that shares most words with the best passage has it, in part."""
+    if len(parts) == 1:
+        return {parts[0].id: whole}
+    results = {p.id: _part_result(question.of_part(p), pool, PART_WORDS, ranker, p) for p in parts}
+    nothing = all(result.status is AnswerStatus.NOT_FOUND for result in results.values())
+    if nothing and whole.status is not AnswerStatus.NOT_FOUND:
+        served = _served(whole.findings[0], {part: r.view for part, r in results.items() if r.fits})
+        if served:
+            results[served] = replace(whole, sure=NEAR)
+    return results
 
 
 def _without_copies(documents: Sequence[Document], inquiry: ParsedQuestion) -> list[Document]:
@@ -214,10 +220,12 @@ def _overlap(one: AnalyzedQuote, other: AnalyzedQuote) -> bool:
     )
 
 
-def _verdicts(asked: dict[str, _Told], findings: Sequence[AnalyzedFinding]) -> tuple[PartVerdict, ...]:
+def _verdicts(
+    by_part: dict[str, _PartResult], findings: Sequence[AnalyzedFinding]
+) -> tuple[PartVerdict, ...]:
     """A part whose best passage is that of another as well names that one."""
     every: list[PartVerdict] = []
-    for part, result in asked.items():
+    for part, result in by_part.items():
         own: list[str] = []
         if result.status is not AnswerStatus.NOT_FOUND:
             best = result.findings[0].quotes[0]
@@ -238,7 +246,7 @@ def _served(found: AnalyzedFinding, by_part: dict[str, View]) -> str | None:
 
 def _part_result(
     inquiry: ParsedQuestion, pool: Pool, words: int, ranker: Ranker, part: QuestionPart | None = None
-) -> _Told:
+) -> _PartResult:
     view = View(inquiry, pool)
     scores = ranker.scores(view)
     selection = choose(view, scores, SIGNAL_WORDS)
@@ -260,7 +268,9 @@ def _part_result(
     # What is likely is told whatever its form, and found in part where that is another one: a "who" without a name. Of
     # a part among several more than half of its own words have to be near.
     is_other = not fitting and sure >= SURE and (own is None or own > 1 / 2)
-    return _Told(view, sure, bool(fitting), [_finding(view, p, best[0].score) for p in best], own, is_other)
+    return _PartResult(
+        view, sure, bool(fitting), [_finding(view, p, best[0].score) for p in best], own, is_other
+    )
 
 
 def steering_passages(

@@ -132,7 +132,7 @@ class SearchGatherer:
         first. None where nothing is found. Raises `SearchError`."""
         request = SearchRequest(
             query=outgoing(state.query, state.options.system_prompt, state.query),
-            limit=state.options.max_sources_per_query,
+            limit=GLANCED_AT,
             source_types=state.options.source_types,
             filters=filters_of(state.options),
         )
