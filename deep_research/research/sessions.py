@@ -74,19 +74,21 @@ class Sessions(Runs):
     async def asessions(
         self, *, user: str | None = None, limit: int | None = None
     ) -> Sequence[SessionSummary]:
-        """Return the sessions, or those of one ``user``, the one with the latest run first, at most ``limit``. Raises
-        `UsageError`.
-        """
+        """Return the sessions, or those of one ``user``, latest update first, at most ``limit``. Raises `UsageError`."""
         check_limit(limit)
         rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(user=user))
         by_session: defaultdict[tuple[str, str | None], list[RunRow]] = defaultdict(list)
         for row in rows:
             if row.session_id is not None:
                 by_session[row.session_id, row.user_id].append(row)
-        # Rows come newest first, and so do the sessions by their latest run.
-        listed = list(by_session.items())[:limit]
-        titles = {user: await self._titles(user) for user in {key[1] for key, _ in listed}}
-        return [_summary(*key, rows, titles[key[1]].get(key[0], "")) for key, rows in listed]
+        listed = [_summary(*key, rows) for key, rows in by_session.items()]
+        listed.sort(key=lambda each: (each.updated_at, each.user_id or "", each.session_id), reverse=True)
+        listed = listed[:limit]
+        titles = {user: await self._titles(user) for user in {each.user_id for each in listed}}
+        return [
+            each.model_copy(update={"title": titles[each.user_id].get(each.session_id, "")})
+            for each in listed
+        ]
 
     async def _titles(self, user_id: str | None) -> dict[str, str]:
         """The titles of a user's sessions, by their ids."""
@@ -176,11 +178,10 @@ def _title_id(session_id: str) -> str:
     return f"session:{sha256_hex(session_id.encode())[:24]}"
 
 
-def _summary(session_id: str, user_id: str | None, rows: Sequence[RunRow], title: str) -> SessionSummary:
+def _summary(session_id: str, user_id: str | None, rows: Sequence[RunRow]) -> SessionSummary:
     return SessionSummary(
         session_id=session_id,
         user_id=user_id,
-        title=title,
         question=rows[-1].query,
         turns=len(rows),
         created_at=rows[-1].created_at,

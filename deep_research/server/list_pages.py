@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from deep_research.errors import UsageError
 from deep_research.memory import MemoryEntry
 from deep_research.research.run_summary import RunSummary
+from deep_research.research.sessions import SessionSummary
 from deep_research.state.identity import RUN_ID
 
 _Item = TypeVar("_Item")
@@ -68,6 +69,28 @@ def entry_at(cursor: str) -> MemoryEntry | str:
     except (UsageError, ValueError, OverflowError):
         return cursor
     return MemoryEntry.model_construct(at=at, id=entry_id)
+
+
+def page_of_sessions(
+    sessions: Sequence[SessionSummary], after: str | None, limit: int
+) -> tuple[Sequence[SessionSummary], str | None]:
+    """Return one page of the sessions, latest update first, and the cursor of the next page. The cursor names a time: a
+    session that gets a new turn between two pages moves to the front, and no later page repeats another. Raises
+    `UsageError` for what is no cursor."""
+    if after is not None:
+        last = _decoded(after)
+        try:
+            datetime.fromisoformat(last.partition(" ")[0])
+        except ValueError:
+            raise _no_cursor() from None
+        sessions = [session for session in sessions if _session_place(session) < last]
+    page = sessions[:limit]
+    return page, _encoded(_session_place(page[-1])) if len(sessions) > limit else None
+
+
+def _session_place(session: SessionSummary) -> str:
+    moment = session.updated_at.astimezone(UTC).isoformat(timespec="microseconds")
+    return f"{moment} {session.user_id or ''} {session.session_id}"
 
 
 def page_of(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], str | None]:

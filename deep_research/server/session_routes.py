@@ -12,7 +12,7 @@ from deep_research.errors import RunNotFoundError
 from deep_research.research.operations import OPERATIONS, ROUTES, Right
 from deep_research.research.sessions import MAX_SESSION_CHARS, SessionSummary, SessionTurn
 from deep_research.server.access import SCHEMES, service_of, user_with
-from deep_research.server.list_pages import Page, page_of
+from deep_research.server.list_pages import Page, page_of, page_of_sessions
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import StrictModel
 from deep_research.server.routes import model_response
@@ -85,7 +85,7 @@ def _owner(user: User, name: str | None) -> str | None:
 async def _sessions(request: Request, user: _Reader, query: Annotated[SessionsRequest, Query()]) -> Response:
     owner = query.user if user.may(Right.ADMIN) else _owner(user, query.user)
     sessions = await service_of(request).engine.asessions(user=owner)
-    data, cursor = page_of(sessions, query.after, query.limit)
+    data, cursor = page_of_sessions(sessions, query.after, query.limit)
     return await model_response(Page[SessionSummary](data=list(data), next=cursor))
 
 

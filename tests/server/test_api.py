@@ -163,6 +163,24 @@ def test_lists_page_without_gap_or_repeat_while_runs_come_and_go(
     assert len(found["data"]) == 7  # four pages were read, each with a run that came and one that went
 
 
+def test_the_pages_of_sessions_repeat_none_when_one_gets_a_new_turn(
+    client: TestClient, engine: DeepResearch
+) -> None:
+    names = [f"session {number}" for number in range(4)]
+    for name in names:
+        submit(client, session_id=name)
+    first = client.get("/v1/sessions", params={"limit": 2}).json()
+    assert [session["session_id"] for session in first["data"]] == ["session 3", "session 2"]
+    submit(client, session_id="session 3")
+    second = client.get("/v1/sessions", params={"limit": 2, "after": first["next"]}).json()
+    assert [session["session_id"] for session in second["data"]] == ["session 1", "session 0"]
+    assert second["next"] is None
+    newest = client.get("/v1/sessions", params={"limit": 1}).json()["data"]
+    assert [(session["session_id"], session["turns"]) for session in newest] == [("session 3", 2)]
+    for wrong in ("no-cursor", "bm90IGE", first["next"][1:]):
+        assert client.get("/v1/sessions", params={"after": wrong}).status_code == 422, wrong
+
+
 def test_one_key_is_one_run_and_no_other_question(client: TestClient) -> None:
     first = submit(client, idempotency_key="k1")
     again = client.post("/v1/runs", json=QUESTION, headers={"idempotency-key": "k1"})

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MAX_STYLE_CHARS = 2_000  # characters of a style that are looked at
 _COMMENT = regex(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_IMPORTANT = regex(r"!\s{0,20}important")
 _NUMBER = regex(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
 # Pixels of a unit, roughly.
 _UNITS = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0, "mm": 3.8,
@@ -99,12 +100,16 @@ def hides(style: str) -> bool:
 
 
 def _declarations(style: str) -> dict[str, str]:
-    """The properties by name; of several the last counts, as long as none is more important."""
+    """The properties by name. Of several declarations of one property the last counts, as in CSS, or the last
+    important one."""
     properties: dict[str, str] = {}
+    important: set[str] = set()
     for declaration in _COMMENT.sub("", style[:_MAX_STYLE_CHARS].lower()).split(";"):
         name, colon, value = declaration.partition(":")
-        if colon:
-            properties[name.strip()] = " ".join(value.replace("!important", " ").split())
+        name, (value, marks) = name.strip(), _IMPORTANT.subn(" ", value)
+        if colon and (marks or name not in important):
+            properties[name] = " ".join(value.split())
+            important.update([name] if marks else ())
     return properties
 
 

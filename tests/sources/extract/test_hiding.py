@@ -21,6 +21,8 @@ PARAGRAPHS = "".join(
 )
 HIDING = """display:none
 DISPLAY : NONE !important
+display:none!important;display:block
+display: none ! important; display: block
 display:/* x */none
 visibility:hidden
 visibility: collapse
@@ -51,6 +53,8 @@ zoom:0
 filter:opacity(0)
 mso-hide:all""".splitlines()
 SHOWING = """
+display:block!important;display:none
+display:none;display:block
 color:red
 color:#fff
 color:white;background:#003366
