@@ -22,7 +22,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from deep_research.budget.spend_ledger import Ledger
-from deep_research.errors import BudgetError, ConfigurationError
+from deep_research.errors import BudgetError, ConfigurationError, SettingsError
 from deep_research.forks import renew_in_children
 from deep_research.limits import Place
 from deep_research.state import Budget, Reservation, Spent
@@ -276,6 +276,13 @@ class SharedBudget:
             wanted=1,
             shared=True,
         )
+
+
+def as_shared(budget: SharedBudget | None) -> tuple[SharedBudget, ...]:
+    """None or one, in a tuple. Raises `SettingsError` for anything else."""
+    if budget is not None and not isinstance(budget, SharedBudget):
+        raise SettingsError(f"shared_budget must be a SharedBudget, got {type(budget).__name__}.")
+    return () if budget is None else (budget,)
 
 
 class BudgetScope:

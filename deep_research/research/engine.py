@@ -1,4 +1,5 @@
-"""`DeepResearch`, the engine. Every verb is a coroutine function ``a<verb>`` with a plain face beside it."""
+"""`DeepResearch`, the engine. Most verbs exist twice: ``await engine.arun(…)`` and, for code without an event loop,
+``engine.run(…)``."""
 
 from __future__ import annotations
 
@@ -11,20 +12,19 @@ from concurrent.futures import Future
 from contextlib import aclosing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 from deep_research.errors import (
     AppendRefusedError,
     DeepResearchError,
     RunNotFoundError,
     RunStateError,
-    SettingsError,
     UsageError,
 )
-from deep_research.logs import configure, describe_error, get_log, masked
+from deep_research.logs import configure, describe_error, get_log
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.operations import plain
-from deep_research.research.run_control import CANCEL_WAIT_SECONDS, ResearchHandle, RunControl, as_shared
+from deep_research.research.run_control import CANCEL_WAIT_SECONDS, ResearchHandle, RunControl
 from deep_research.research.run_worker import WAKE_INTERVAL_SECONDS, Waker
 from deep_research.state.identity import keyed_run_id, new_run_id
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from deep_research.phases.gathering.source_reading import Pages
     from deep_research.phases.gathering.tasks.tool import Tool
     from deep_research.research.arguments import RunArguments, SettingArguments
+    from deep_research.research.request import Request
     from deep_research.research.result import ResearchResult
-    from deep_research.research.runner import Request
     from deep_research.research.sessions import Session
     from deep_research.settings import ResolvedSettings
     from deep_research.sources.documents import Skipped
     from deep_research.sources.search import SearchProvider
-    from deep_research.state import AgentRole, Budget, RunOptions, UserContext
+    from deep_research.state import AgentRole, Budget
     from deep_research.state.events import Event, Progress
     from deep_research.state.journal import Clock
     from deep_research.store import Store
@@ -74,6 +74,7 @@ class DeepResearch(RunControl):
         users: A `UserDirectory`, which says what a ``user_id`` may use.
         config: A settings file (TOML).
         preset: A named set of values.
+        clock: Returns the current time with its zone; for tests.
         settings: Every setting by name (docs/settings.md).
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. The engine opens nothing before the first verb,
@@ -112,7 +113,9 @@ class DeepResearch(RunControl):
         from deep_research.assembly import EngineArguments, EngineVariants
         from deep_research.assembly.memory_choice import chosen_memory
         from deep_research.assembly.user_directory import chosen_users
+        from deep_research.budget.shared_budget import as_shared
         from deep_research.research.live_run import LiveRuns
+        from deep_research.research.request import RequestBuilder
         from deep_research.research.runner import Runner
         from deep_research.settings import load_settings
         from deep_research.sources.search import SearchProvider
@@ -131,8 +134,6 @@ class DeepResearch(RunControl):
         self._settings = self._resolved.settings
         if self._settings.log_level:
             configure(self._settings.log_level, self._settings.log_format)
-        self._budget = budget
-        self._shared_budget = as_shared(shared_budget)
         handed_over = None if isinstance(memory, str) else memory
         used_memory = chosen_memory(handed_over, self._settings)
         self._own_memory = used_memory if handed_over is None else None
@@ -154,14 +155,21 @@ class DeepResearch(RunControl):
         self._variants = EngineVariants(self._resolved, arguments, clock)
         self._parts = self._variants.own
         super().__init__(self._parts.store, used_memory)
-        self._users = chosen_users(users, self._settings)
+        self._shared_budget = as_shared(shared_budget)
+        self._requests = RequestBuilder(
+            self._variants,
+            self._resolved,
+            chosen_users(users, self._settings),
+            budget=budget,
+            shared_budget=self._shared_budget,
+        )
         self._feed = Feed()
         self._live_runs = LiveRuns(self._parts.store, self._feed)
         self._background = BackgroundLoop(farewell=self._variants.disconnect)
         self._runner = Runner(
             self._variants, self._settings, self._feed, clock, lasting=self._background.is_current
         )
-        self._ready = threading.Lock()
+        self._prepare_lock = threading.Lock()
         self._prepared: set[Parts] = set()
         self._closed = False
         self._workers = set()
@@ -223,7 +231,7 @@ class DeepResearch(RunControl):
             await asyncio.gather(task, return_exceptions=True)
 
     async def _begin(self, query: str, options: RunArguments) -> tuple[str, asyncio.Task[ResearchResult]]:
-        """A run that is in the store, and the task that carries it out."""
+        """Create a run in the store, and the task that carries it out."""
         request = await self._new_request(query, options)
         run_id, created = new_run_id(), asyncio.Event()
         task = asyncio.create_task(self._runner.begin(run_id, request, created))
@@ -328,7 +336,7 @@ class DeepResearch(RunControl):
     async def _destinations(
         self, research_id: str | None = None, *, new: bool = False
     ) -> tuple[Destination, ...]:
-        """Where the requests of a new run go, or of one that is resumed. Raises as `aresume`."""
+        """Return the servers to which a new run, or a resumed one, sends requests. Raises the errors of `aresume`."""
         if research_id is None:
             return self._parts.destinations
         row, setup = await self._row(research_id), await self._setup(research_id)
@@ -336,7 +344,7 @@ class DeepResearch(RunControl):
         return parts.destinations
 
     def _files_read(self) -> int | None:
-        """Local documents read by the indexing that is under way before a run; None when there is none."""
+        """Return how many local documents the current indexing has read; None without a corpus."""
         corpus = self._parts.sources.corpus
         return corpus.files_read if corpus is not None else None
 
@@ -383,7 +391,8 @@ class DeepResearch(RunControl):
         self._finalizer = self._to_release()
 
     def _to_release(self) -> weakref.finalize[..., DeepResearch]:
-        """What lets go of the engine's own, once: when it is called, or when nobody holds the engine any more."""
+        """Return the finalizer that releases the thread, the store and the memory: when called, or when the engine is
+        garbage-collected."""
         return weakref.finalize(self, _release, self._background, self._parts, self._own_memory)
 
     def _refuse_closed(self) -> None:
@@ -409,7 +418,7 @@ class DeepResearch(RunControl):
         self._prepared.clear()
 
     def _stop_looking(self) -> None:
-        """Take up no further run."""
+        """Stop taking up runs."""
         self._stop_workers()
         if self._waker is not None:
             self._waker.stop()
@@ -426,28 +435,11 @@ class DeepResearch(RunControl):
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
 
-    # Inside
-
-    async def _user_of(self, options: Mapping[str, Any]) -> UserContext | None:
-        """For whom a run works; None where there is no directory of users. Raises `RightError` for somebody it does not
-        know, and what the directory raises."""
-        if self._users is None:
-            return None
-        from deep_research.errors import RightError
-
-        user_id = options.get("user_id")
-        self._refuse_closed()
-        context = await self._parts.calls(self._users.context, user_id, timeout=self._settings.hook_timeout)
-        if context is None:
-            raise RightError(
-                f"The user '{str(user_id)[:60]}' is unknown." if user_id else "The run names no user.",
-                hint="Name one with user_id, or add it to the directory of users.",
-            )
-        return cast("UserContext", context)
+    # Internal
 
     async def _new_request(self, query: str, options: Mapping[str, Any]) -> Request:
-        """As `_request`, of a run that is to begin. Raises `RunNotFoundError` where the run that it is to follow is not
-        there, or is another user's."""
+        """As `_request`, for a new run. Raises `RunNotFoundError` if the previous run does not exist, or belongs to
+        another user."""
         request = await self._request(query, options)
         previous = request.options.previous_run_id
         if previous is not None and (await self._row(previous)).user_id != request.options.user_id:
@@ -456,59 +448,20 @@ class DeepResearch(RunControl):
         return request
 
     async def _request(self, query: str, options: Mapping[str, Any]) -> Request:
-        from deep_research.models.characters import in_all_texts
-        from deep_research.research.runner import Request
-        from deep_research.supervisor.opening import checked_question
-
-        user = await self._user_of(options)
         self._refuse_closed()
-        question = checked_question(query, self._settings.max_question_chars)
-        values = {"budget": self._budget, **options} if self._budget is not None else dict(options)
-        shared = (*self._shared_budget, *as_shared(values.pop("shared_budget", None)))
-        run_options = self._settings.run_options(**values)
-        if run_options.depth == "deep":
-            run_options = self._deeper(run_options, values)
-        if user is not None:
-            from deep_research.assembly.user_directory import restricted
-
-            run_options = restricted(run_options, user)
-        parts = self._variants.of_options(
-            run_options.provider_id, run_options.corpora, user.permissions if user is not None else None
-        )
-        parts.models.check(run_options.budget, shared)
-        parts.check_kinds(run_options.source_types)
-        parts.check_tasks(run_options)
-        try:
-            run_options.model_dump_json()
-        except ValueError:
-            raise SettingsError(
-                "An option holds characters that are not text.", hint="Remove them and try again."
-            ) from None
-        with parts.keyring.scope():
-            return Request(masked(question), in_all_texts(run_options, masked), shared, parts, user)
-
-    def _deeper(self, run_options: RunOptions, values: Mapping[str, Any]) -> RunOptions:
-        """The options of the preset `deep`, where neither the run nor a setting names others."""
-        from deep_research.setting_fields import DEFAULT, flatten, with_values
-        from deep_research.settings import preset_values
-        from deep_research.state import RunOptions
-
-        own_paths = {path for path, origin in self._resolved.origins.items() if origin != DEFAULT}
-        own_paths |= flatten(RunOptions, values).keys()
-        options = {n: v for n, v in preset_values("deep").items() if n in RunOptions.model_fields}
-        more = {path: v for path, v in flatten(RunOptions, options).items() if path not in own_paths}
-        return with_values(run_options, more)
+        request = await self._requests.build(query, options)
+        self._refuse_closed()
+        return request
 
     async def _prepare(self, parts: Parts) -> None:
-        """Before every run, off the loop: the store is open, there is something to search, and documents that came
-        or went since are seen. Before the first, what has expired goes from the archive. Raises `UsageError` once the
-        engine is closed."""
+        """Before each run: open the store, check that there is something to search, and update the index. Before the
+        first also: delete expired entries of the archive. Raises `UsageError` once the engine is closed."""
         self._refuse_closed()
         if parts not in self._prepared or parts.sources.corpus is not None:
             await asyncio.to_thread(self._prepare_off_loop, parts)
 
     def _prepare_off_loop(self, parts: Parts) -> None:
-        with self._ready:
+        with self._prepare_lock:
             parts.ready()
             parts.store.open()
             if parts not in self._prepared:

@@ -17,7 +17,6 @@ from deep_research.errors import (
     DeepResearchError,
     RunBusyError,
     RunStateError,
-    SettingsError,
     UnknownNameError,
     UsageError,
 )
@@ -48,6 +47,7 @@ SET_UPS = ("same", "new")
 POLL_SECONDS = 0.2  # seconds between looks at a run that another process works on
 CANCEL_WAIT_SECONDS = 10.0  # seconds for the owner of a run to end it
 log = get_log("engine")
+_T = TypeVar("_T")
 
 
 class RunControl(Sessions, Memories, ABC):
@@ -142,6 +142,7 @@ class RunControl(Sessions, Memories, ABC):
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
     ) -> ResearchResult:
+        from deep_research.budget.shared_budget import as_shared
         from deep_research.state import Budget
         from deep_research.store.base import busy
 
@@ -313,20 +314,6 @@ class RunControl(Sessions, Memories, ABC):
         async with aclosing(self._live_runs.listen(research_id, after)) as items:
             async for item in items:
                 yield item
-
-
-def as_shared(budget: SharedBudget | None) -> tuple[SharedBudget, ...]:
-    """None or one, in a tuple. Raises `SettingsError` for what is no shared budget."""
-    if budget is None:
-        return ()
-    from deep_research.budget.shared_budget import SharedBudget
-
-    if not isinstance(budget, SharedBudget):
-        raise SettingsError(f"shared_budget must be a SharedBudget, got {type(budget).__name__}.")
-    return (budget,)
-
-
-_T = TypeVar("_T")
 
 
 class ResearchHandle:

@@ -17,6 +17,7 @@ from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError
 from deep_research.logs import get_log
 from deep_research.research.active_run import CANCELLED, ActiveRun, in_loop
+from deep_research.research.request import Request
 from deep_research.research.result import ResearchResult
 from deep_research.research.resumption import (
     consume_stops,
@@ -41,7 +42,6 @@ from deep_research.state import (
     RunOptions,
     RunStatus,
     SetUp,
-    UserContext,
 )
 from deep_research.state import events as ev
 from deep_research.state.journal import Clock
@@ -61,7 +61,7 @@ from deep_research.store.base import busy
 from deep_research.supervisor.opening import Stopwatch
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
 
-RELEASE_WAIT_SECONDS = 5.0  # seconds
+RELEASE_WAIT_SECONDS = 5.0
 log = get_log("runner")
 
 
@@ -89,18 +89,6 @@ def _in_scope(
             return await work(self, *args, **options)
 
     return in_scope
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked of an engine, checked: a question, the options of its run, the budgets that it draws on beside its
-    own, what it works with, and the user for whom it works."""
-
-    question: str
-    options: RunOptions
-    shared: Sequence[SharedBudget]
-    parts: Parts
-    user: UserContext | None
 
 
 class Runner:
