@@ -36,13 +36,13 @@ from deep_research.text.language import vocabulary, written_in
 from deep_research.text.passages import sentences
 from deep_research.text.plain import plainly
 from deep_research.text.statements import Kind, Reader, reader
+from deep_research.verification.evidence_text import EvidenceText
 from deep_research.verification.restatement import LONG_WORDS
 from deep_research.verification.support import (
     BELOW,
     FEW_WORDS,
     MAX_STATEMENT_CHARS,
     SPECIFIC,
-    SourceText,
     Support,
     check,
     is_doubted,
@@ -342,9 +342,9 @@ class Checker:
         )
 
     @cached_property
-    def _open(self) -> SourceText:
+    def _open(self) -> EvidenceText:
         """What was asked and what the run did not find."""
-        return SourceText("\n\n".join((self.state.query, *(gap.description for gap in self.state.gaps))))
+        return EvidenceText("\n\n".join((self.state.query, *(gap.description for gap in self.state.gaps))))
 
     def _repeated(self, told: DraftClaim, language: str) -> tuple[str, ...]:
         key = _statement(told), language

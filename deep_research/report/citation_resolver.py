@@ -21,7 +21,8 @@ from deep_research.text.passages import sentences
 from deep_research.text.plain import plainly
 from deep_research.text.rows import headers, split_cells
 from deep_research.text.statements import likeness
-from deep_research.verification.support import MAX_SENTENCES, MIN_PARTIAL_SHARE, SourceText, Support, check
+from deep_research.verification.evidence_text import EvidenceText
+from deep_research.verification.support import MAX_SENTENCES, MIN_PARTIAL_SHARE, Support, check
 
 MOST_SENTENCES = (
     12  # that carry a claim together: three, or as many as the findings that it cites have quotes
@@ -60,7 +61,7 @@ class _Text:
 class _Found:
     """Findings of one language in one text, and where each begins in it."""
 
-    prepared: SourceText
+    prepared: EvidenceText
     starts: tuple[int, ...]
     ids: tuple[str, ...]
 
@@ -68,7 +69,7 @@ class _Found:
     def of(cls, told: Sequence[tuple[str, str]]) -> _Found:
         sizes = (len(said) + len(_BETWEEN) for _, said in told)
         starts = tuple(accumulate(sizes, initial=0))[:-1]
-        return cls(SourceText(_BETWEEN.join(said for _, said in told)), starts, tuple(i for i, _ in told))
+        return cls(EvidenceText(_BETWEEN.join(said for _, said in told)), starts, tuple(i for i, _ in told))
 
     def finding_at(self, place: int) -> str:
         return self.ids[bisect_right(self.starts, place) - 1]
@@ -88,7 +89,7 @@ class CitationResolver:
 
     state: DeepResearchState
     texts: Mapping[str, str]
-    _prepared: Prepared[SourceText] = field(default_factory=Prepared[SourceText])
+    _prepared: Prepared[EvidenceText] = field(default_factory=Prepared[EvidenceText])
     _sentences_quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
     _rows: dict[tuple[str, str], tuple[Row, ...]] = field(default_factory=dict)
 
@@ -269,9 +270,9 @@ class CitationResolver:
         """What a source is called."""
         return self._sources_by_id[source_id].title if source_id in self._sources_by_id else ""
 
-    def _prepare(self, text: _Text) -> SourceText:
+    def _prepare(self, text: _Text) -> EvidenceText:
         return self._prepared.of(
-            text.key, text.text, partial(SourceText, title=text.source.title, about=about(text.source))
+            text.key, text.text, partial(EvidenceText, title=text.source.title, about=about(text.source))
         )
 
 

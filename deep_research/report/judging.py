@@ -8,7 +8,8 @@ from deep_research.report.citation_resolver import CitationResolver
 from deep_research.state import Aspect, Claim, ClaimVerdict, DeepResearchState, Judgement, Quote
 from deep_research.state.identity import claim_id
 from deep_research.text.language import written_in
-from deep_research.verification.support import EXACT, MAX_SENTENCES, MAX_STATEMENT_CHARS, SourceText, check
+from deep_research.verification.evidence_text import EvidenceText
+from deep_research.verification.support import EXACT, MAX_SENTENCES, MAX_STATEMENT_CHARS, check
 
 V = ClaimVerdict
 FIGURES = frozenset((Aspect.NUMBER, Aspect.UNIT, Aspect.DATE))
@@ -53,7 +54,7 @@ def _bear(claim: Claim, quotes: Sequence[Quote], cited: CitationResolver) -> boo
     claim."""
     if not quotes or len(claim.text) > MAX_STATEMENT_CHARS:
         return False
-    texts = [SourceText(cited.sentences(quote), title=cited.context(quote)) for quote in quotes]
+    texts = [EvidenceText(cited.sentences(quote), title=cited.context(quote)) for quote in quotes]
     found = check(claim.text, texts, language=written_in(claim.text), most=len(texts) * MAX_SENTENCES)
     if any(text.written_in != written_in(claim.text) for text in texts if text.written_in):
         return not any(

@@ -1,31 +1,25 @@
-"""Support of a statement by texts: how much of it a few sentences hold, and what they contradict. Pure.
-
-A text is cut into sentences and filed by its words once, for all statements that are checked against it. A word leads to
-a bounded number of sentences, so that the cost is linear in the texts and in the number of statements.
-"""
+"""Support of a statement by texts: how much of it a few sentences hold, and what they contradict. Pure."""
 
 from __future__ import annotations
 
 import heapq
 import math
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from deep_research.provenance.attribution import unattributed
-from deep_research.provenance.quotes import readable
-from deep_research.retrieval.candidates import MAX_CANDIDATE_CHARS, read_document
-from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
-from deep_research.text.language import language_of, vocabulary, written_in
-from deep_research.text.passages import BlockKind, sentences
+from deep_research.retrieval.candidates import MAX_CANDIDATE_CHARS
+from deep_research.state import Aspect, ClaimVerdict, Discrepancy
+from deep_research.text.language import vocabulary
+from deep_research.text.passages import sentences
 from deep_research.text.plain import plainly
-from deep_research.text.rows import lower_labels
-from deep_research.text.statements import Kind, Reader, Statement, Token, reader
+from deep_research.text.statements import Kind, Statement, Token
 from deep_research.text.term_weights import inverse_frequency
 from deep_research.text.units import measured
 from deep_research.verification.discrepancies import ASPECTS, discrepancies
+from deep_research.verification.evidence_text import EvidencePool, EvidenceText, Place
 from deep_research.verification.exchanges import exchanges
 from deep_research.verification.restatement import restatement
 
@@ -49,16 +43,7 @@ EXACT = frozenset((Aspect.NUMBER, Aspect.UNIT, Aspect.DATE, Aspect.ENTITY))  # o
 BELOW = MIN_SUPPORTED_SHARE - 1e-6  # the score of what would be supported but for a reason
 _KINDS = ((Aspect.SCOPE, "scope"), (Aspect.CAUSE, "causing"), (Aspect.FRAME, "framing"))
 _MAX_NEAREST = 4
-_MAX_FILED = 256  # sentences that one word leads to
 _MAX_CHOSEN_FROM = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A sentence of the ``source``-th text, counted from 0."""
-
-    source: int
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,106 +59,6 @@ class Support:
     places: tuple[Place, ...] = ()
 
 
-class SourceText:
-    """A text, prepared to have statements checked against it. What its ``title`` says, and what is told ``about`` it (who
-    published it, and when), need not stand in its sentences."""
-
-    def __init__(self, text: str, *, title: str = "", about: str = "") -> None:
-        self.language = language_of(text)
-        self.written_in = written_in(text)
-        self.reader: Reader = reader(self.language)
-        self.title = self.reader.keys(title)
-        self.context = self.title | self.reader.keys(about)
-        self.plain = self.reader.plain(text)
-        self.spans: list[tuple[int, int]] = []
-        self._places: defaultdict[str, list[int]] = defaultdict(list)  # of each key
-        self._text = text
-        self._rows: set[int] = set()
-        self._headings: list[str] = []
-        self._keys_of: dict[str, frozenset[str]] = {}  # of headings
-        self._keys: dict[int, frozenset[str]] = {}  # of sentences that were asked for: few of a long text
-        self._read: dict[int, Statement] = {}
-        for place, c in enumerate(read_document("", title, text, whole_rows=True).candidates):
-            if c.kind is BlockKind.TABLE:
-                self._rows.add(place)
-            if c.heading not in self._keys_of:
-                self._keys_of[c.heading] = self.reader.keys(c.heading)
-            self.spans.append((c.start, c.end))
-            self._headings.append(c.heading)
-            for key in self._keys_at(place):
-                self._places[key].append(place)
-
-    def count(self, key: str) -> int:
-        """How many sentences have a key."""
-        return len(self._places.get(key, ()))
-
-    def filed(self, key: str) -> Sequence[int]:
-        """The first places of a key."""
-        return self._places.get(key, ())[:_MAX_FILED]
-
-    def keys(self, place: int) -> frozenset[str]:
-        """What the sentence at a place, and the headings over it, are compared by."""
-        if place not in self._keys:
-            self._keys[place] = self._keys_at(place)
-        return self._keys[place]
-
-    def heading_at(self, offset: int) -> str:
-        """The headings over what stands at an offset."""
-        place = bisect_right(self.spans, (offset, len(self._text))) - 1
-        return self._headings[place] if place >= 0 else ""
-
-    def around(self, start: int, end: int) -> tuple[int, int]:
-        """From where to where the sentences go in which a span stands."""
-        first = bisect_right(self.spans, (start, len(self._text))) - 1
-        last = bisect_right(self.spans, (end - 1, len(self._text))) - 1
-        begin = self.spans[first][0] if first >= 0 else start
-        return min(begin, start), max(self.spans[last][1] if last >= 0 else end, end)
-
-    def _keys_at(self, place: int) -> frozenset[str]:
-        return self.reader.keys(self._sentence(place)) | self._keys_of[self._headings[place]]
-
-    def row_of(self, place: int) -> frozenset[str]:
-        """What the row of a table at a place is about: the keys of its first cell. None of what is no row."""
-        start, end = self.spans[place]
-        cells = self._text[start:end].split("|") if place in self._rows else []
-        told = [cell for cell in cells if cell.strip()]
-        return self.reader.keys(told[0]) if len(told) > 1 else frozenset()
-
-    def rows_with(self, words: str) -> list[tuple[int, int]]:
-        """Where the rows of tables stand that have all of some words. None where too many sentences have each of them: of
-        those only the first are filed."""
-        keys = self.reader.keys(words)
-        rarest = min(map(self.filed, sorted(keys)), key=len, default=())
-        if len(rarest) >= _MAX_FILED:
-            return []
-        return [self.spans[at] for at in rarest if at in self._rows and keys <= self.keys(at)]
-
-    def read(self, place: int) -> Statement:
-        """The sentence at a place as it is compared."""
-        if place not in self._read:
-            self._read[place] = self.reader.read(self._sentence(place), self.plain.__contains__)
-        return self._read[place]
-
-    def is_restated(self, statement: str, place: int, *, exact: bool = True) -> bool:
-        """Whether a statement restates the sentence at a place."""
-        before = (
-            self._sentence(place - 1) if place and self._headings[place - 1] == self._headings[place] else ""
-        )
-        own = self._keys_of[self._headings[place]]
-        # A title may name what is told in other sections.
-        context = own | (self.title - frozenset[str]().union(*(self._keys_of.values())))
-        return restatement(self.language, exact=exact).holds(
-            statement, self._sentence(place), before, context
-        )
-
-    def _sentence(self, place: int) -> str:
-        """A sentence as it stands, a row of a table with its headers."""
-        start, end = self.spans[place]
-        return (
-            lower_labels(readable(self._text, start, end)) if place in self._rows else self._text[start:end]
-        )
-
-
 def is_doubted(verdict: ClaimVerdict, reasons: Iterable[Discrepancy], *, language: str = "") -> bool:
     """Whether something should not be said so: nothing carries it, the texts say otherwise, or a figure, date, name or
     denial of it stands in none of them. Where ``language`` has a capital on every noun, one that is missing is no
@@ -186,7 +71,7 @@ def is_doubted(verdict: ClaimVerdict, reasons: Iterable[Discrepancy], *, languag
 
 def check(
     statement: str,
-    sources: Sequence[SourceText],
+    sources: Sequence[EvidenceText],
     *,
     language: str = "",
     most: int = MAX_SENTENCES,
@@ -198,7 +83,7 @@ def check(
     own to be held to. Nothing carries a statement of more than 10,000 characters.
 
     Example:
-        check("The tower is 900 feet tall.", [SourceText("The tower is 90 feet tall.")]).verdict  # contradicted
+        check("The tower is 900 feet tall.", [EvidenceText("The tower is 90 feet tall.")]).verdict  # contradicted
     """
     if len(statement) > MAX_STATEMENT_CHARS:
         return _together(())
@@ -217,7 +102,7 @@ def _pieces(statement: str) -> Iterator[str]:
 
 
 def _best(
-    sentence: str, sources: Sequence[SourceText], language: str, most: int, *, strict: bool
+    sentence: str, sources: Sequence[EvidenceText], language: str, most: int, *, strict: bool
 ) -> Support | None:
     """By the texts of that language which carry it best; None where it says nothing that could be looked for."""
 
@@ -229,7 +114,7 @@ def _best(
 
     found: list[Support] = []
     for (in_other, _), group in groupby(sorted(range(len(sources)), key=group_of), key=group_of):
-        pool = _Pool({n: sources[n] for n in group})
+        pool = EvidencePool({n: sources[n] for n in group})
         told = unattributed(sentence, pool.reader, pool.about, pool.language)
         claim = pool.reader.read(told, pool.is_plain)
         if claim.tokens:
@@ -255,64 +140,10 @@ def _together(found: Sequence[Support]) -> Support:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    """Texts of one language together; a sentence of them is named by its text and its place in it."""
-
-    sources: Mapping[int, SourceText]
-
-    @property
-    def reader(self) -> Reader:
-        return next(iter(self.sources.values())).reader
-
-    @property
-    def language(self) -> str:
-        return next(iter(self.sources.values())).language
-
-    @property
-    def size(self) -> int:
-        return sum(len(source.spans) for source in self.sources.values())
-
-    @property
-    def about(self) -> frozenset[str]:
-        """The keys of the titles, and of what is known about the texts (publisher, date)."""
-        return frozenset[str]().union(*(source.context for source in self.sources.values()))
-
-    def has_in_titles(self, key: str) -> bool:
-        return any(key in source.context for source in self.sources.values())
-
-    def is_plain(self, key: str) -> bool:
-        return any(key in source.plain for source in self.sources.values())
-
-    def count(self, key: str) -> int:
-        return sum(source.count(key) for source in self.sources.values())
-
-    def filed(self, key: str) -> Iterator[tuple[int, int]]:
-        for n, source in self.sources.items():
-            for place in source.filed(key):
-                yield n, place
-
-    def keys(self, at: tuple[int, int]) -> frozenset[str]:
-        return self.sources[at[0]].keys(at[1])
-
-    def read(self, at: tuple[int, int]) -> Statement:
-        return self.sources[at[0]].read(at[1])
-
-    def row_of(self, at: tuple[int, int]) -> frozenset[str]:
-        return self.sources[at[0]].row_of(at[1])
-
-    def restates(self, statement: str, at: tuple[int, int], *, exact: bool) -> bool:
-        return self.sources[at[0]].is_restated(statement, at[1], exact=exact)
-
-    def place(self, at: tuple[int, int]) -> Place:
-        start, end = self.sources[at[0]].spans[at[1]]
-        return Place(at[0], Span(start=start, end=end))
-
-
 class _Comparison:
     """A sentence of a statement against texts of one language."""
 
-    def __init__(self, claim: Statement, pool: _Pool, most: int, *, strict: bool) -> None:
+    def __init__(self, claim: Statement, pool: EvidencePool, most: int, *, strict: bool) -> None:
         self._strict = strict
         self._claim = claim
         self._pool = pool

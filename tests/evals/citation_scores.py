@@ -17,7 +17,8 @@ from deep_research.sources.extract.html_text import extract
 from deep_research.state import ClaimVerdict
 from deep_research.state.identity import sha256_hex
 from deep_research.text.plain import clean
-from deep_research.verification.support import SourceText, Support, check, is_doubted
+from deep_research.verification.evidence_text import EvidenceText
+from deep_research.verification.support import Support, check, is_doubted
 from evals.baselines import PlainSearch
 from evals.condensing import find_claims
 from evals.corruptions import Case, cases
@@ -84,7 +85,7 @@ async def _measured(
     texts = [claims.joint.join(text) for text in claims.texts]
     asked = [(one.claim, one.text) for one in judged] + [(one.statement, texts[one.text]) for one in drawn]
     found: list[Support] = []
-    prepared: dict[str, SourceText] = {}
+    prepared: dict[str, EvidenceText] = {}
     work = iter(asked)
     progress(Progress(done=0, kept=0, total=len(asked)))
     while batch := list(islice(work, _BATCH)):
@@ -101,12 +102,12 @@ async def _measured(
     }
 
 
-def _checked(asked: Iterable[tuple[str, str]], prepared: dict[str, SourceText]) -> list[Support]:
+def _checked(asked: Iterable[tuple[str, str]], prepared: dict[str, EvidenceText]) -> list[Support]:
     """``prepared`` are the texts that were cut into sentences already."""
     found = []
     for statement, text in asked:
         if text not in prepared:
-            prepared[text] = SourceText(text)
+            prepared[text] = EvidenceText(text)
         found.append(check(statement, [prepared[text]]))
     return found
 
@@ -158,7 +159,7 @@ def _paraphrased(path: Path, limit: int | None) -> dict[str, float]:
     """Of true and false sentences in their own words over pages of a manual: how many are supported, and how many carry a
     sign; and how many of the quotes that they were made of are supported."""
     pages = {
-        page.stem: SourceText(clean(extract(page.read_text(encoding="utf-8"))), title=page.stem)
+        page.stem: EvidenceText(clean(extract(page.read_text(encoding="utf-8"))), title=page.stem)
         for page in path.parent.glob("pages/*.html")
     }
     figures: Counter[str] = Counter()

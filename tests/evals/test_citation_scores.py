@@ -12,7 +12,8 @@ from deep_research.sources.documents import read_document
 from deep_research.sources.documents.folder import sample_corpus
 from deep_research.state import ClaimVerdict
 from deep_research.text.passages import sentences
-from deep_research.verification.support import SourceText, check
+from deep_research.verification.evidence_text import EvidenceText
+from deep_research.verification.support import check
 from evals.citation_scores import evaluate_citations
 from evals.corruptions import cases
 
@@ -89,7 +90,7 @@ def test_of_the_sample_documents_false_sentences_are_rejected_and_true_ones_kept
         read_document(path.read_bytes(), path.name).text for path in sorted(Path(sample_corpus()).iterdir())
     ]
     cut = [[" ".join(text[s.start : s.end].split()) for s in sentences(text)] for text in texts]
-    prepared = [SourceText(text) for text in texts]
+    prepared = [EvidenceText(text) for text in texts]
     total, right = Counter(), Counter()
     for case in cases(cut, lambda _, own: (own + 1) % len(texts), 100):
         found = check(case.statement, [prepared[case.text]]).verdict

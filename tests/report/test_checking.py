@@ -15,7 +15,7 @@ from deep_research.report.citation_resolver import CitationResolver
 from deep_research.report.judging import key_of
 from deep_research.report.report_notices import IN_THEIR_WORDS
 from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Notice
-from deep_research.verification.support import SourceText
+from deep_research.verification.evidence_text import EvidenceText
 
 SUPPORTED, PARTIAL = ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL
 CONTRADICTED, UNSUPPORTED = ClaimVerdict.CONTRADICTED, ClaimVerdict.UNSUPPORTED
@@ -308,7 +308,7 @@ def work(count, monkeypatch):
     """How many statements are checked for so many claims of one run, and against how many texts, and how many texts are
     prepared."""
     seen = {"checks": 0, "texts": 0, "prepared": 0}
-    check, prepare = citation_resolver.check, citation_resolver.SourceText
+    check, prepare = citation_resolver.check, citation_resolver.EvidenceText
 
     def counted(statement, sources, **more):
         seen["checks"] += 1
@@ -321,7 +321,7 @@ def work(count, monkeypatch):
 
     for module in (checking, citation_resolver):
         monkeypatch.setattr(module, "check", counted)
-        monkeypatch.setattr(module, "SourceText", prepared)
+        monkeypatch.setattr(module, "EvidenceText", prepared)
     lines = (
         f"The keepers of year {n} were never paid in gold {F1}. What lamp {n} weighs is unknown. {TALL[:-1]} {F2}."
         for n in range(-(-count // 3))
@@ -345,7 +345,9 @@ def test_what_a_draft_repeats_is_not_looked_for_again(monkeypatch):
     monkeypatch.setattr(citation_resolver, "_VERDICTS", {})
     made = []
     monkeypatch.setattr(
-        citation_resolver, "SourceText", lambda text, **more: made.append(text) or SourceText(text, **more)
+        citation_resolver,
+        "EvidenceText",
+        lambda text, **more: made.append(text) or EvidenceText(text, **more),
     )
     draft = f"{BUILT[:-1]} {F1}. The lamp burned seal oil until 1843 {F1}."
     first = claims(draft)

@@ -10,7 +10,8 @@ from deep_research.patterns import regex
 from deep_research.sources.documents.folder import sample_corpus
 from deep_research.sources.extract.readers import read
 from deep_research.state import Aspect, ClaimVerdict
-from deep_research.verification.support import SourceText, check
+from deep_research.verification.evidence_text import EvidenceText
+from deep_research.verification.support import check
 
 READ = json.loads((Path(__file__).parents[1] / "data" / "read_verdicts.json").read_text("utf-8"))["verdicts"]
 PASSAGE = regex(r"<(?P<title>.*) \d+-\d+> (?P<words>.*)")
@@ -37,7 +38,9 @@ def test_a_verdict_that_was_read_is_given_again_from_the_words_that_it_rests_on(
     passages = list(map(PASSAGE.fullmatch, told["spans"]))
     for passage in passages:
         assert " ".join(passage["words"].split()) in " ".join(texts[passage["title"]].split())
-    sources = [SourceText(texts[title], title=title) for title in dict.fromkeys(p["title"] for p in passages)]
+    sources = [
+        EvidenceText(texts[title], title=title) for title in dict.fromkeys(p["title"] for p in passages)
+    ]
     found = check(told["claim"], sources, most=12)
     if {reason.aspect for reason in found.reasons} == {
         Aspect.ORDER

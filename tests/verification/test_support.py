@@ -8,7 +8,8 @@ from tables import cases, listed
 from deep_research.state import Aspect, ClaimVerdict
 from deep_research.text.statements import Kind, reader
 from deep_research.verification import support as support_module
-from deep_research.verification.support import MAX_SENTENCES, SourceText, check
+from deep_research.verification.evidence_text import EvidenceText
+from deep_research.verification.support import MAX_SENTENCES, check
 
 TOWER = """# Bell Rock
 
@@ -28,7 +29,7 @@ PARIS = "La tour a été construite en 1889 à Paris. Elle mesure 330 mètres et
 
 
 def verdict(statement: str, *texts: str) -> tuple[ClaimVerdict, set[Aspect]]:
-    found = check(statement, [SourceText(text) for text in texts or (TOWER,)])
+    found = check(statement, [EvidenceText(text) for text in texts or (TOWER,)])
     return found.verdict, {reason.aspect for reason in found.reasons}
 
 
@@ -162,7 +163,9 @@ def test_what_stands_in_more_rows_than_are_filed_may_stand_in_any_of_them():
 
 
 def test_the_sentences_that_carry_a_statement_are_named():
-    found = check("The light of Bell Rock was first shown in 1811.", [SourceText("Tea."), SourceText(TOWER)])
+    found = check(
+        "The light of Bell Rock was first shown in 1811.", [EvidenceText("Tea."), EvidenceText(TOWER)]
+    )
     assert 0 < len(found.places) <= MAX_SENTENCES
     assert {place.source for place in found.places} == {1}
     span = found.places[0].span
@@ -178,8 +181,8 @@ def test_several_texts_carry_a_statement_together():
 
 def test_headings_and_titles_say_what_a_sentence_is_of():
     text = "# The Mole\n\n## Height\n\nThe lamp stands at 35 metres over the sea and burns oil."
-    assert check("The Mole: the lamp stands at 35 metres and burns oil.", [SourceText(text)]).share == 1.0
-    titled = SourceText("The lamp stands at 35 metres over the sea.", title="The Mole lighthouse")
+    assert check("The Mole: the lamp stands at 35 metres and burns oil.", [EvidenceText(text)]).share == 1.0
+    titled = EvidenceText("The lamp stands at 35 metres over the sea.", title="The Mole lighthouse")
     assert check("The lamp of the Mole stands at 35 metres over the sea.", [titled]).share == 1.0
 
 
@@ -192,7 +195,7 @@ def test_of_two_sentences_that_differ_the_one_that_agrees_counts():
 def test_a_supported_statement_scores_above_all_others():
     shown = "The light was first shown on 1 February 1811."
     statements = shown, shown.replace("1811", "1821"), "Green tea is brewed from herbs."
-    whole, changed, foreign = (check(statement, [SourceText(TOWER)]) for statement in statements)
+    whole, changed, foreign = (check(statement, [EvidenceText(TOWER)]) for statement in statements)
     assert whole.score == 1.0
     assert whole.score > changed.score > foreign.score
     assert foreign.share == 0.0
@@ -234,15 +237,15 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:8]))
 def test_hostile_texts_and_statements_are_only_text(text):
-    assert check("The tower is 35 metres high.", [SourceText(text)]).verdict is ClaimVerdict.UNSUPPORTED
-    found = check(text, [SourceText(TOWER)])
+    assert check("The tower is 35 metres high.", [EvidenceText(text)]).verdict is ClaimVerdict.UNSUPPORTED
+    found = check(text, [EvidenceText(TOWER)])
     assert found.verdict is not ClaimVerdict.SUPPORTED
     assert 0.0 <= found.score <= 1.0
 
 
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_any_text_has_a_verdict_and_places_in_the_text(statement, text):
-    found = check(statement, [SourceText(text)])
+    found = check(statement, [EvidenceText(text)])
     assert 0.0 <= found.score <= 1.0
     assert 0.0 <= found.share <= 1.0 + 1e-9
     assert (found.verdict is ClaimVerdict.SUPPORTED) is not bool(
@@ -257,12 +260,14 @@ def test_no_texts_support_nothing():
 
 def test_the_work_of_a_statement_does_not_grow_with_the_text(monkeypatch):
     looked_at = []
-    keys = support_module._Pool.keys
-    monkeypatch.setattr(support_module._Pool, "keys", lambda pool, at: looked_at.append(at) or keys(pool, at))
+    keys = support_module.EvidencePool.keys
+    monkeypatch.setattr(
+        support_module.EvidencePool, "keys", lambda pool, at: looked_at.append(at) or keys(pool, at)
+    )
     counted = {}
     for size in (1_000, 4_000):
         said = (f"The tower of place {n} is {n} metres high and white." for n in range(size))
-        text = SourceText(" ".join(said))
+        text = EvidenceText(" ".join(said))
         looked_at.clear()
         assert check("The tower of place 7 is 7 metres high.", [text]).verdict is ClaimVerdict.SUPPORTED
         counted[size] = len(looked_at)
@@ -270,7 +275,7 @@ def test_the_work_of_a_statement_does_not_grow_with_the_text(monkeypatch):
 
 
 def test_a_text_is_read_once_for_all_statements(monkeypatch):
-    text = SourceText(TOWER)
+    text = EvidenceText(TOWER)
     read = []
     reader = text.reader
     monkeypatch.setattr(reader, "read", lambda *a: read.append(a[0]) or type(reader).read(reader, *a))

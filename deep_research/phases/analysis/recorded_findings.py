@@ -41,15 +41,9 @@ from deep_research.text.passages import sentences
 from deep_research.text.plain import plainly
 from deep_research.text.sentences import CLOSING, END_MARKS
 from deep_research.text.statements import Kind, likeness, reader
+from deep_research.verification.evidence_text import EvidenceText
 from deep_research.verification.finding_clusters import confidence, level_of
-from deep_research.verification.support import (
-    MAX_SENTENCES,
-    MIN_PARTIAL_SHARE,
-    SourceText,
-    Support,
-    check,
-    is_doubted,
-)
+from deep_research.verification.support import MAX_SENTENCES, MIN_PARTIAL_SHARE, Support, check, is_doubted
 
 LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
 AROUND = LONGEST_FINDING  # characters in which the sentences of a quote begin and end
@@ -67,10 +61,10 @@ class WholeTexts:
     def __init__(self, titles: Mapping[str, str], texts: Mapping[str, str]) -> None:
         self.titles = titles
         self.texts = texts
-        self._prepared = Prepared[SourceText]()
+        self._prepared = Prepared[EvidenceText]()
 
-    def of(self, source_id: str) -> SourceText:
-        make = partial(SourceText, title=self.titles[source_id])
+    def of(self, source_id: str) -> EvidenceText:
+        make = partial(EvidenceText, title=self.titles[source_id])
         return self._prepared.of(source_id, self.texts[source_id], make)
 
 
@@ -113,7 +107,7 @@ def foundation(content: str, quotes: Sequence[Passage], wholes: WholeTexts, lang
 
     def carry(texts: Sequence[str]) -> bool:
         pairs = zip(texts, quotes, strict=True)
-        source_texts = [SourceText(text, title=wholes.titles[quote.source_id]) for text, quote in pairs]
+        source_texts = [EvidenceText(text, title=wholes.titles[quote.source_id]) for text, quote in pairs]
         return not _doubts(content, source_texts, language, most)[0]
 
     words, around = [quote.words for quote in quotes], [quote.sentences for quote in quotes]
@@ -153,7 +147,7 @@ def founded(
 
 
 def _doubts(
-    content: str, texts: Sequence[SourceText], language: str, most: int = MAX_SENTENCES
+    content: str, texts: Sequence[EvidenceText], language: str, most: int = MAX_SENTENCES
 ) -> tuple[list[Support], Support]:
     """What texts do not carry of the words of a finding: of all together, and of each of its sentences; and what they
     hold of all together."""

@@ -18,7 +18,8 @@ from deep_research.state import Finding, KeyFact, Source, SourceKind, Task, Task
 from deep_research.state.identity import finding_id
 from deep_research.state.tasks import BY_RULES
 from deep_research.verification.contradictions import contradictions
-from deep_research.verification.support import SourceText, check, is_doubted
+from deep_research.verification.evidence_text import EvidenceText
+from deep_research.verification.support import check, is_doubted
 
 NOTHING = "Nothing was found."
 MAX_FACT_CHARS = 120  # of a fact that a critique names
@@ -83,7 +84,7 @@ def reviewed_by_rules(task: Task, finding: TaskFinding, sources: Mapping[str, So
 
 def _is_carried(fact: KeyFact, sources: Mapping[str, Source]) -> bool:
     passages = [
-        SourceText(quote.quote, title=sources[quote.source_id].title)
+        EvidenceText(quote.quote, title=sources[quote.source_id].title)
         for quote in fact.quotes
         if quote.source_id in sources
     ]
