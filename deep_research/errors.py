@@ -370,7 +370,8 @@ class WorkError(DeepResearchError):
 
 
 class SearchError(WorkError):
-    """``data`` has, of a service, ``trouble`` (transient, quota, refused), ``retry_after`` in seconds and ``status``."""
+    """``data`` may have ``trouble`` (transient, quota, refused), ``retry_after`` (seconds), ``status`` and ``unreached``
+    (there was no connection)."""
 
     code = "search"
 

@@ -89,7 +89,7 @@ class Keyring:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Within it secrets are registered here, and these and those of the process are hidden."""
+        """Inside the block, `register_secret` adds to this keyring, and its and the process's secrets are masked."""
         token = _CURRENT.set(self)
         try:
             yield

@@ -22,11 +22,12 @@ from deep_research.errors import AgentError, BudgetError, ModelError, WindowErro
 from deep_research.logs import describe_error, get_log, masked
 from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.models.characters import in_all_texts, text_size
+from deep_research.models.failures import usage_of
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.model_pool import ModelPool, Named
 from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import GRACE, Wordings, usage_of
+from deep_research.models.retry import GRACE_SECONDS, Wordings
 from deep_research.models.stream import OnPiece
 from deep_research.models.thoughts import Echoes, Stream
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Notice, Reservation, Spent
@@ -200,7 +201,7 @@ class RunModels:
 
         inner = self.roles.pool.language_model(
             chain,
-            book=_UsageRecorder(self, role, phase, steered),
+            usage_recorder=_UsageRecorder(self, role, phase, steered),
             wordings=self._wordings,
             on_wait=waits,
             on_fallback=fell_back,
@@ -311,7 +312,7 @@ class _ReservedCall:
 
 
 class _UsageRecorder:
-    """The book of one role in one phase: see `deep_research.models.retry.Book`."""
+    """Records the requests of one role in one phase: see `deep_research.models.retry.UsageRecorder`."""
 
     def __init__(self, run: RunModels, role: ModelRole, phase: DeepResearchPhase, steered: bool) -> None:
         self._run = run
@@ -430,7 +431,7 @@ async def _count_by_service(provider: ModelProvider, call: ModelCall) -> int | N
     """What the service counts: asked where bytes would not do, since the prompt nearly fills the window or a cap.
     Counting is a service to us: whatever goes wrong with it, the answer will say what is wrong."""
     try:
-        async with asyncio.timeout(COUNT_SECONDS + GRACE):
+        async with asyncio.timeout(COUNT_SECONDS + GRACE_SECONDS):
             with contained():
                 counted: object = await provider.count(call.model_copy(update={"timeout": COUNT_SECONDS}))
     except Exception as error:  # anyone may write a provider

@@ -15,11 +15,11 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.prompting import OF_QUESTION, RULES, Message, Room, ask_model, one_line
 
-MAX_OUTPUT_TOKENS = 800  # thoughts included
-MAX_DESCRIPTION_CHARS = 400
+_MAX_OUTPUT_TOKENS = 800  # thoughts included
+_MAX_DESCRIPTION_CHARS = 400
 _WORD = regex(r"[^\W_]+")
 
-SYSTEM = f"""\
+_SYSTEM = f"""\
 Agents of other people offer capabilities. Choose those that a request needs, in the order in which they are to work: \
 what one of them makes, the next ones read. Choose none that the request does not ask for; research comes before what \
 is made of it. Use the names exactly as they are listed.
@@ -48,7 +48,7 @@ async def steps_by_model(
 ) -> tuple[str, ...]:
     """What the model chooses, without names that nobody offers; empty where it chooses nothing. Raises `ModelError`."""
     answer, _ = await ask_model(
-        model, SYSTEM, MAX_OUTPUT_TOKENS, PlanAnswer, lambda room: _message(request, capabilities, room)
+        model, _SYSTEM, _MAX_OUTPUT_TOKENS, PlanAnswer, lambda room: _message(request, capabilities, room)
     )
     names = dict.fromkeys(name.strip() for name in answer.capabilities)
     return tuple(name for name in names if name in capabilities)[:MAX_STEPS]
@@ -67,7 +67,8 @@ def steps_by_rule(request: str, capabilities: Mapping[str, Capability]) -> tuple
 
 
 def _place(capability: Capability, request: str) -> int | None:
-    """Where a request first has a keyword of a capability, or its whole name; None where it has neither."""
+    """Index of the first request word that begins a keyword, or that is a word of the name if all words of the name
+    occur, in any order; None if neither."""
     words = [word.casefold() for word in _WORD.findall(request)]
     phrases = [_phrase(_WORD.findall(keyword)) for keyword in capability.keywords]
     places = [place for phrase in phrases if (place := _phrase_place(phrase, words)) is not None]
@@ -95,7 +96,7 @@ def _message(request: str, capabilities: Mapping[str, Capability], room: Room) -
     message = Message(room)
     message.add("The capabilities:")
     lines = [
-        f"{name}: {one_line(capability.description)[:MAX_DESCRIPTION_CHARS]}"
+        f"{name}: {one_line(capability.description)[:_MAX_DESCRIPTION_CHARS]}"
         for name, capability in capabilities.items()
     ]
     message.material("capabilities", "\n".join(lines))

@@ -14,7 +14,13 @@ from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, 
 from deep_research.models.failures import Verdict, failure, limits_of
 from deep_research.models.probe import Probes, Windows
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import UNIT, Persistence, Tries, loop_time, with_books
+from deep_research.models.retry import (
+    REQUEST_TIMEOUTS_PER_UNIT,
+    Persistence,
+    Tries,
+    loop_time,
+    with_unit_usage,
+)
 from deep_research.models.stream import WORTH, OnPiece, Pieces, going_on, join_texts
 from deep_research.models.structured import Abilities, Rung
 from deep_research.models.tool_turns import ToolLadder
@@ -62,9 +68,10 @@ class LanguageModel(Protocol):
 
 
 class SingleModel:
-    """One model behind one provider. ``timeout`` in seconds, unless a call sets its own, is how long each request may
-    take; ``unit_timeout``, `UNIT` times as long unless given, how long the unit: waits are included, the time in the
-    queue of the process's limits is not. Of a call with a time of its own the unit has as many times that."""
+    """One model behind one provider. ``timeout`` is the time limit of a request, in seconds, unless a call sets its
+    own. ``unit_timeout`` is that of the unit, by default `REQUEST_TIMEOUTS_PER_UNIT` times ``timeout``: waits count, the
+    time in the queue of the process's limits does not. If a call sets its own limit, that of its unit changes in
+    proportion."""
 
     def __init__(
         self,
@@ -85,7 +92,7 @@ class SingleModel:
         self._abilities = abilities
         self._persistence = persistence or Persistence()
         self._timeout = timeout
-        self._units = UNIT if unit_timeout is None else unit_timeout / timeout
+        self._units = REQUEST_TIMEOUTS_PER_UNIT if unit_timeout is None else unit_timeout / timeout
         self._probes = probes
         self._clock = clock
 
@@ -186,7 +193,7 @@ class SingleModel:
         try:
             return await self._in_window(call, tries, lambda fitted: ask(fitted, tries)), tries
         except ModelError as error:
-            failed = with_books(error, tries)
+            failed = with_unit_usage(error, tries)
         raise failed
 
     async def _text(self, call: ModelCall, tries: Tries, pieces: Pieces) -> Reply:
@@ -205,22 +212,24 @@ class SingleModel:
             if reply.stop is StopReason.INCOMPLETE:
                 tries.partial.append(reply)
                 if tries.left <= 0 or tries.seconds <= 0:
-                    raise with_books(self._failure(Verdict.INCOMPLETE, "the answer was cut off"), tries)
+                    raise with_unit_usage(self._failure(Verdict.INCOMPLETE, "the answer was cut off"), tries)
                 so_far = reply.text
                 pieces.keep()
                 continue
             if reply.stop is StopReason.REFUSAL:
-                raise with_books(self._failure(Verdict.REFUSAL, "the model refused to answer"), tries)
+                raise with_unit_usage(self._failure(Verdict.REFUSAL, "the model refused to answer"), tries)
             if reply.stop is StopReason.LENGTH:
                 if not blank:
                     tries.partial.append(reply)
                 if larger <= call.max_output or tries.left <= 0:
-                    raise with_books(self._failure(Verdict.LENGTH, "the answer did not fit its limit"), tries)
+                    raise with_unit_usage(
+                        self._failure(Verdict.LENGTH, "the answer did not fit its limit"), tries
+                    )
                 call = call.model_copy(update={"max_output": larger})
             elif not blank:
                 return reply
             elif empty or tries.left <= 0:
-                raise with_books(self._failure(Verdict.MALFORMED, "the answer is empty"), tries)
+                raise with_unit_usage(self._failure(Verdict.MALFORMED, "the answer is empty"), tries)
             else:
                 empty = True
 
@@ -249,7 +258,7 @@ class SingleModel:
 
     def _tries(self, call: ModelCall) -> Tries:
         seconds = call.timeout if "timeout" in call.model_fields_set else self._timeout
-        return Tries(self._clock() + seconds * self._units, each=seconds, clock=self._clock)
+        return Tries(self._clock() + seconds * self._units, request_seconds=seconds, clock=self._clock)
 
     def _fitted(self, call: ModelCall) -> ModelCall:
         return call.model_copy(

@@ -25,7 +25,7 @@ from deep_research.models.probe import Probes, Windows
 from deep_research.models.profiles import Profile
 from deep_research.models.recording import Recorder
 from deep_research.models.registry import make_model_provider
-from deep_research.models.retry import Book, OnWait, Persistence, Wordings
+from deep_research.models.retry import OnWait, Persistence, UsageRecorder, Wordings
 from deep_research.models.stream import OnPiece
 from deep_research.models.structured import Abilities
 
@@ -104,15 +104,17 @@ class ModelPool:
         self,
         chain: Sequence[Named],
         *,
-        book: Book | None = None,
+        usage_recorder: UsageRecorder | None = None,
         wordings: Wordings | None = None,
         on_wait: OnWait | None = None,
         on_fallback: OnFallback | None = None,
     ) -> LanguageModel:
-        """The first of the chain, with the others behind it. ``book`` is where its requests are set down, ``wordings``
-        what was sent before."""
+        """The first of the chain, with the others behind it. ``usage_recorder`` records its requests,
+        ``wordings`` has what was sent before."""
         wordings = wordings or self.persistence.wordings
-        persistence = replace(self.persistence, book=book, wordings=wordings, on_wait=on_wait)
+        persistence = replace(
+            self.persistence, usage_recorder=usage_recorder, wordings=wordings, on_wait=on_wait
+        )
         models = [self._single(model, persistence) for model in chain]
         return models[0] if len(models) == 1 else Chain(models, on_fallback=on_fallback)
 

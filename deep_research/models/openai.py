@@ -273,6 +273,7 @@ def read_calls(output: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
 
 
 def native_turn(output: Sequence[Mapping[str, Any]]) -> NativeTurn | None:
-    """The items as they came; None where thoughts cannot go back, since the service would look for them in its store."""
+    """The items unchanged; None if a reasoning item has no `encrypted_content`: the service would then look it up in its
+    store."""
     is_sealed = all(item.get("encrypted_content") for item in output if item.get("type") == "reasoning")
     return NativeTurn.of(output) if is_sealed else None

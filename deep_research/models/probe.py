@@ -28,7 +28,7 @@ from deep_research.models.base import Message, ModelCall, ModelProvider
 from deep_research.models.error_bodies import MAX_WINDOW_TOKENS, MIN_WINDOW_TOKENS
 from deep_research.models.failures import Verdict, limits_of
 from deep_research.models.profiles import Profile, names_window, profile_of, with_window
-from deep_research.models.retry import UNIT, Persistence, Tries, loop_time
+from deep_research.models.retry import REQUEST_TIMEOUTS_PER_UNIT, Persistence, Tries, loop_time
 from deep_research.models.structured import Abilities, Rung
 from deep_research.state import Record
 
@@ -183,10 +183,10 @@ async def probe(
     unit_seconds: float | None = None,
 ) -> Probed:
     """Asks a model something small, within its profile: a server that is told another window than later would load
-    the model twice. A request has so many ``seconds``, all of them ``unit_seconds``, `UNIT` times as many unless
-    given. Raises `ModelError` unless it answers, be it badly."""
+    the model twice. ``seconds`` is the time limit of a request, ``unit_seconds`` that of all requests together, by
+    default `REQUEST_TIMEOUTS_PER_UNIT` times ``seconds``. Raises `ModelError` unless it answers, be it badly."""
     began = loop_time()
-    tries = Tries(began + (unit_seconds or seconds * UNIT), each=seconds)
+    tries = Tries(began + (unit_seconds or seconds * REQUEST_TIMEOUTS_PER_UNIT), request_seconds=seconds)
     most = min(MOST_OUTPUT, profile.output)
     call = ModelCall(
         messages=(Message(content="What colour is a clear sky at noon, and what may be seen in it?"),),

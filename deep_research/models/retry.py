@@ -1,5 +1,5 @@
-"""The one place that asks again. A unit of work has so many requests in all, whatever they are used for, and a time in
-which one of them may hang and another still be answered. In a run no wording is sent to a model more often than that."""
+"""Retries of model requests. A unit of work has a limited number of requests and a time limit, shared by everything that
+asks again. In one run, the same request goes to a model at most `MAX_REQUESTS` times."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from deep_research.limits import Gate
 from deep_research.logs import cut, describe_error
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole
-from deep_research.models.failures import LONGEST_WAIT, Verdict, failure
-from deep_research.models.failures import usage_of as usage_of
+from deep_research.models.failures import LONGEST_WAIT, Verdict, failure, usage_of
 from deep_research.models.recording import key_of
 from deep_research.models.stream import Pieces
 from deep_research.models.thoughts import AnswerStream, answer_text
 from deep_research.models.tool_calls import is_shallow
 
+MAX_REQUESTS = 4  # of one unit of work, and of one wording in a run
+REQUEST_TIMEOUTS_PER_UNIT = 2.5  # time limit of a unit: after one request hangs, another has its full time
+MIN_REQUEST_SECONDS = 0.001  # HTTP clients accept no negative time
+GRACE_SECONDS = 0.05  # after its deadline, a provider that has not returned is cancelled
 FIRST_WAIT = 0.5  # seconds, doubled each time
-LONGEST_BACKOFF = 8.0
-BACKOFF = 0.25  # of the time that is left at most: who has little of it shall not spend it on waiting
-UNIT = 2.5  # times that a request may take has the unit: one that hung leaves time for another, whole one
-SHORTEST = 0.001  # seconds that a request gets at least: no stack knows what to do with fewer than none
-GRACE = 0.05  # seconds after which a provider that does not keep its deadline is left
+MAX_BACKOFF_SECONDS = 8.0
+MAX_BACKOFF_SHARE = 0.25  # largest share of the time left that a wait may use
 JITTER = 1.0  # seconds at most, so that many runs do not come back at the same moment
 
 MAX_ANSWER_CHARS = 400_000  # twice the longest report that one may want
@@ -44,23 +44,21 @@ MAX_NAME_CHARS = 300  # of a model, and of a request
 OnWait = Callable[[float, ModelError], None]  # seconds to wait, and for what
 Sleep = Callable[[float], Awaitable[None]]
 
-MOST_REQUESTS = 4  # of one unit of work, and of one wording in a run
-
 Wording = tuple[str, str]  # which model of which server, and a digest of what it reads
 
 
-class Held(Protocol):
-    """What is set aside for a request: ``call`` is the one that may be sent, for a shorter answer perhaps."""
+class ReservedCall(Protocol):
+    """A request that is set aside for. ``call`` is what may be sent: its answer may have to be shorter than wanted."""
 
     @property
     def call(self) -> ModelCall: ...
 
 
-class Book(Protocol):
-    """Where each request is set down before it is sent, and its cost after it. What `reserve` raises ends the unit;
-    what it gives is handed to `settle`, or to `lose` when the request was cancelled."""
+class UsageRecorder(Protocol):
+    """Records each request before it is sent, and its cost afterwards. An error of `reserve` ends the unit. The retries
+    pass what `reserve` returns to `settle`, or to `lose` if the request was cancelled."""
 
-    async def reserve(self, provider: ModelProvider, call: ModelCall) -> Held: ...
+    async def reserve(self, provider: ModelProvider, call: ModelCall) -> ReservedCall: ...
 
     async def settle(self, reserved: Any, outcome: Reply | ModelError, seconds: float) -> None: ...
 
@@ -72,18 +70,18 @@ def loop_time() -> float:
     return asyncio.get_running_loop().time()
 
 
-class _WornError(Exception):
-    """The wording was sent as often as it may be."""
+class _TooOftenError(Exception):
+    """The wording was already sent as often as allowed."""
 
 
 @dataclass(slots=True)
 class Tries:
-    """What one unit of work may still ask, until when (by ``clock``), and what it has used. ``each`` is how many seconds
-    one request may take. ``partial`` are the answers so far that are not whole, for want of a better one."""
+    """What one unit of work may still ask, until when (by ``clock``), and what it has used. ``request_seconds`` is the
+    time limit of one request. ``partial`` are the cut replies so far, used if no better one comes."""
 
     deadline: float
-    each: float = math.inf
-    left: int = MOST_REQUESTS
+    request_seconds: float = math.inf
+    left: int = MAX_REQUESTS
     requests: int = 0
     usage: TokenUsage = field(default_factory=TokenUsage)
     clock: Callable[[], float] = loop_time
@@ -107,7 +105,7 @@ class Persistence:
     chance: Callable[[], float] = random.random
     on_wait: OnWait | None = None
     gates: tuple[Gate, ...] = ()
-    book: Book | None = None
+    usage_recorder: UsageRecorder | None = None
     wordings: Wordings = field(default_factory=lambda: Wordings(math.inf))
 
     async def send(
@@ -120,13 +118,11 @@ class Persistence:
         usable: Callable[[Reply], Awaitable[bool]] | None = None,
         in_vain: Callable[[ModelError], bool] = _never,
     ) -> Reply:
-        """The reply, asked for again while that may help and ``tries`` lasts, but not after an error that says that it is
-        ``in_vain``. A cut one is asked for again as well, unless it is ``usable``; what there was of it is in
-        ``tries.partial``.
+        """Returns the reply. Repeats a failed or cut request while ``tries`` lasts, unless ``in_vain(error)`` or
+        ``usable(reply)`` is true; stores cut replies in ``tries.partial``.
 
-        Raises `ModelError`, with the usage and number of all requests of the unit. An answer that the wire spoiled is
-        ``transient``: trouble on the way says nothing of the model. A wording that was sent too often is not sent, and
-        ``malformed``: no answer to it was of use, and another model may do better.
+        Raises `ModelError`, with the usage and number of all requests of the unit. Malformed data from the service counts
+        as ``transient``; a request sent too often fails as ``malformed``, so that another model is tried.
         """
         wording = _wording_of(provider, call)
 
@@ -149,7 +145,7 @@ class Persistence:
 
         retrying = AsyncRetrying(
             stop=stop_after_attempt(max(1, tries.left))
-            | _Over(tries, lambda: self.wordings.is_worn(wording)),
+            | _StopRetrying(tries, lambda: self.wordings.is_used_up(wording)),
             wait=partial(self._wait, tries),
             retry=retry_if_exception(
                 lambda e: _may_help(e) and not (isinstance(e, ModelError) and in_vain(e))
@@ -160,10 +156,10 @@ class Persistence:
         )
         try:
             return await retrying(once)
-        except _WornError:
-            failed = with_books(_worn(provider), tries)
+        except _TooOftenError:
+            failed = with_unit_usage(_sent_too_often(provider), tries)
         except ModelError as error:
-            failed = with_books(error, tries)
+            failed = with_unit_usage(error, tries)
             if failed.verdict == Verdict.MALFORMED:
                 failed.data["verdict"] = Verdict.TRANSIENT.value
         # Raised here, the error drags along no frames of a provider, whose variables may hold keys.
@@ -180,11 +176,11 @@ class Persistence:
         async with AsyncExitStack() as stack:
             began = tries.clock()
             if not self.wordings.take(wording):
-                raise _WornError
+                raise _TooOftenError
             try:
                 for gate in self.gates:
                     await stack.enter_async_context(gate.entered())
-                reserved = await self.book.reserve(provider, call) if self.book else None
+                reserved = await self.usage_recorder.reserve(provider, call) if self.usage_recorder else None
             except BaseException:
                 self.wordings.give_back(wording)
                 raise
@@ -193,15 +189,15 @@ class Persistence:
             tries.requests += 1
             sent = tries.clock()
             try:
-                seconds = max(SHORTEST, min(tries.each, tries.seconds))
+                seconds = max(MIN_REQUEST_SECONDS, min(tries.request_seconds, tries.seconds))
                 outcome = await _send_once(provider, reserved.call if reserved else call, seconds, pieces)
             except BaseException:  # cancelled, most often
                 tries.usage += TokenUsage(is_known=False)
-                if self.book:
-                    self.book.lose(reserved)
+                if self.usage_recorder:
+                    self.usage_recorder.lose(reserved)
                 raise
-            if self.book:
-                await self.book.settle(reserved, outcome, tries.clock() - sent)
+            if self.usage_recorder:
+                await self.usage_recorder.settle(reserved, outcome, tries.clock() - sent)
         if isinstance(outcome, Reply):
             tries.usage += outcome.usage
             return outcome
@@ -213,11 +209,11 @@ class Persistence:
         raise outcome
 
     def _wait(self, tries: Tries, state: RetryCallState) -> float:
-        """What the service asks for, else twice as long each time; and a little more by chance."""
+        """Waits as long as the service asks, plus jitter; otherwise doubles the wait each time, minus up to a quarter."""
         asked = _retry_after_seconds(state.outcome.exception() if state.outcome else None)
         if asked is None:
-            backoff = min(LONGEST_BACKOFF, FIRST_WAIT * 2.0 ** (state.attempt_number - 1))
-            return min(backoff, max(0.0, tries.seconds) * BACKOFF) * (1.0 - 0.25 * self.chance())
+            backoff = min(MAX_BACKOFF_SECONDS, FIRST_WAIT * 2.0 ** (state.attempt_number - 1))
+            return min(backoff, max(0.0, tries.seconds) * MAX_BACKOFF_SHARE) * (1.0 - 0.25 * self.chance())
         return asked + JITTER * self.chance() * min(1.0, asked)
 
     def _report_wait(self, state: RetryCallState) -> None:
@@ -232,7 +228,7 @@ async def _send_once(
     """What came of one request, within its seconds. Anyone may write a provider, so anything may be raised in it."""
     stream = None if pieces is None or pieces.take is None else AnswerStream(pieces.take, pieces.void)
     try:
-        async with asyncio.timeout(seconds + GRACE):
+        async with asyncio.timeout(seconds + GRACE_SECONDS):
             with contained():
                 reply: object = await provider.send(
                     call.model_copy(update={"timeout": seconds}), None if stream is None else stream.take
@@ -287,15 +283,15 @@ def _retry_after_seconds(error: BaseException | None) -> float | None:
     return None
 
 
-class _Over(stop_base):
-    """Stops where the same may not be asked again, or time would be up after the wait: nobody sleeps for nothing."""
+class _StopRetrying(stop_base):
+    """Stops if the same may not be asked again, or if the time would be up after the wait."""
 
-    def __init__(self, tries: Tries, is_worn: Callable[[], bool]) -> None:
+    def __init__(self, tries: Tries, is_used_up: Callable[[], bool]) -> None:
         self._tries = tries
-        self._is_worn = is_worn
+        self._is_used_up = is_used_up
 
     def __call__(self, retry_state: RetryCallState) -> bool:
-        return retry_state.upcoming_sleep >= self._tries.seconds or self._is_worn()
+        return retry_state.upcoming_sleep >= self._tries.seconds or self._is_used_up()
 
 
 def _spent(provider: ModelProvider, tries: Tries) -> ModelError:
@@ -303,14 +299,14 @@ def _spent(provider: ModelProvider, tries: Tries) -> ModelError:
     return failure(Verdict.TRANSIENT, f"no usable answer before {why}", model=provider.name)
 
 
-def _worn(provider: ModelProvider) -> ModelError:
-    problem = f"the same was asked {MOST_REQUESTS} times in this run"
+def _sent_too_often(provider: ModelProvider) -> ModelError:
+    problem = f"the same was asked {MAX_REQUESTS} times in this run"
     hint = "Another model in the chain, or guidance by a hook, may lead on."
     return failure(Verdict.MALFORMED, problem, model=provider.name, hint=hint)
 
 
-def with_books(error: ModelError, tries: Tries) -> ModelError:
-    """The same error with what all requests of the unit have used, and nothing of where it came from."""
+def with_unit_usage(error: ModelError, tries: Tries) -> ModelError:
+    """The same error with the usage of all requests of the unit, and without its traceback and cause."""
     data = dict(error.data) | {
         "usage": tries.usage.model_dump(),
         "requests": tries.requests,
@@ -322,7 +318,7 @@ def with_books(error: ModelError, tries: Tries) -> ModelError:
 class Wordings:
     """How often each wording was sent to each model in a run, from when it was begun or resumed. Thread-safe."""
 
-    def __init__(self, most: float = MOST_REQUESTS) -> None:
+    def __init__(self, most: float = MAX_REQUESTS) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._sent: Counter[Wording] = Counter()
@@ -340,7 +336,7 @@ class Wordings:
         with self._lock:
             self._sent[wording] -= 1
 
-    def is_worn(self, wording: Wording) -> bool:
+    def is_used_up(self, wording: Wording) -> bool:
         with self._lock:
             return self._sent[wording] >= self._most
 

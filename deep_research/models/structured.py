@@ -19,7 +19,7 @@ from deep_research.models import repairs
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
 from deep_research.models.failures import Verdict, failure, is_too_long, names_form
 from deep_research.models.object_parser import PartialObject, Unreadable, read_draft, read_json
-from deep_research.models.retry import Persistence, Tries, with_books
+from deep_research.models.retry import Persistence, Tries, with_unit_usage
 from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
@@ -292,7 +292,7 @@ def _verdict(provider: ModelProvider, reply: Reply, problem: str, tries: Tries) 
         StopReason.LENGTH: (Verdict.LENGTH, "the answer did not fit its limit"),
         StopReason.INCOMPLETE: (Verdict.INCOMPLETE, "the answer was cut off"),
     }.get(reply.stop, (Verdict.MALFORMED, f"the answer cannot be used: {problem}"))
-    return with_books(failure(verdict, said, model=provider.name, request_id=reply.request_id), tries)
+    return with_unit_usage(failure(verdict, said, model=provider.name, request_id=reply.request_id), tries)
 
 
 def refuses_form(error: ModelError) -> bool:

@@ -22,7 +22,7 @@ from deep_research.models import structured
 from deep_research.models.base import Message, ModelCall, ModelProvider, Reply, StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.object_parser import Unreadable
-from deep_research.models.retry import Persistence, Tries, with_books
+from deep_research.models.retry import Persistence, Tries, with_unit_usage
 from deep_research.models.structured import Abilities, Rung
 from deep_research.models.tool_calls import MAX_NAME_CHARS, ToolCall, ToolSpec, read_call
 from deep_research.patterns import regex
@@ -160,7 +160,7 @@ class ToolLadder:
 
     def _failure(self, verdict: Verdict, problem: str, reply: Reply) -> ModelError:
         error = failure(verdict, problem, model=self.provider.name, request_id=reply.request_id)
-        return with_books(error, self.tries)
+        return with_unit_usage(error, self.tries)
 
 
 def _message(reply: Reply, call: ModelCall, origin: str) -> Message:

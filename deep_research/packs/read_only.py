@@ -22,7 +22,7 @@ from deep_research.state.projection import Projector
 from deep_research.state.reducer import Fold
 from deep_research.state.run import DeepResearchState
 from deep_research.store import Lane, Owner, RunCursor, RunFilter, RunRow, Store, StoredEvent, Watch
-from deep_research.store.base import Append, page_of
+from deep_research.store.base import Append, page_of_runs
 from deep_research.store.listing import EVERY_RUN
 
 
@@ -67,7 +67,7 @@ class PackStore(Store):
         after: RunCursor | None = None,
         limit: int | None = None,
     ) -> list[RunRow]:
-        return page_of([self._row], filter, after, limit, 0.0)
+        return page_of_runs([self._row], filter, after, limit, 0.0)
 
     def contents(self, hashes: Sequence[str]) -> list[bytes]:
         return [self._content(content_hash) for content_hash in hashes]

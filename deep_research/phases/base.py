@@ -48,9 +48,9 @@ ReadMemories = Callable[[Sequence[MemoryNote]], Awaitable[tuple[MemoryNote, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkLimits:
-    """How phases may work. Seconds; ``batch_bytes`` bounds the source text of one analysis unit; in ``archive`` the
-    originals are kept of what an agent was given little or nothing of. ``memories`` gives the texts of entries of the
-    user's memory."""
+    """How phases may work. Seconds; ``batch_bytes`` bounds the source text of one analysis unit, in characters; in
+    ``archive`` the originals are kept of what an agent was given little or nothing of. ``memories`` gives the texts of
+    entries of the user's memory."""
 
     max_concurrent: int = 5
     operation_timeout: float = 120.0

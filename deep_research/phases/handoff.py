@@ -46,13 +46,13 @@ class MemoryNote(MemoryRef):
 
 
 class Handoff(Record):
-    """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
-    what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
-    was asked, ``as_of`` the day for which its answer has to hold, where its owner names one, and ``protected_sources``
-    are patterns of sources that its owner wants kept. ``conversation`` is a summary of the turns before the run, for
-    who plans and who writes, and ``memories`` are what is remembered of the user. ``parts`` are those of the question;
-    ``steering`` is the guidance for the phase so far from hooks, answers, steers and the supervisor, for agents that
-    have no model."""
+    """What every agent is told. ``guidance`` has the advice for this iteration, from gates, hooks, answers, steers and
+    the supervisor, oldest first; ``steering`` has the same without gates, from all iterations, for agents without a
+    model; ``system_prompt`` is what the owner of the run adds; ``language`` and ``audience`` are for what people will
+    read; ``day`` is when the run was asked, ``as_of`` the day for which its answer has to hold, where its owner names
+    one, and ``protected_sources`` are patterns of sources that its owner wants kept. ``conversation`` is a summary of the
+    turns before the run, for the planner and the writer, and ``memories`` are what is remembered of the user. ``parts``
+    are those of the question."""
 
     research_id: str
     original_query: str

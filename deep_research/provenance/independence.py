@@ -15,7 +15,7 @@ from deep_research.provenance.near_duplicates import (
     sample,
     versions,
 )
-from deep_research.provenance.sites import class_of, host_of, named_by, site_of
+from deep_research.provenance.sites import class_of, host_of, owner_or_package, site_of
 from deep_research.state import ContradictionSide, Quote, Source, SourceKind, SourceQuality
 from deep_research.text.plain import unjoined
 from deep_research.text.units import kind_of
@@ -87,9 +87,9 @@ def speaker(source: Source) -> tuple[str, ...]:
         return ("manual", manual) if manual else ()
     site = site_of(host)
     known = class_of(address)
-    if known is None or not known[0].voice:
+    if known is None or not known[0].speaker:
         return (site,)
-    who = named_by(address, known[0]) or source.metadata.get("author", "")
+    who = owner_or_package(address, known[0]) or source.metadata.get("author", "")
     return (site, " ".join(who.casefold().split())) if who else ()
 
 

@@ -22,9 +22,7 @@ from functools import lru_cache
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from deep_research.patterns import regex
-from deep_research.provenance.sites import ascii_host, host_of, is_suffix, same_site, site_of, words_of
-
-__all__ = ["arxiv_of", "canonical_url", "doi_of", "host_of", "same_site", "site_of", "without_credentials"]
+from deep_research.provenance.sites import ascii_host, host_of, is_suffix, site_of, words_of
 
 MAX_URL_CHARS = 2_048  # characters of an address that are looked at
 _JUNK = regex(r"[\x00-\x1f\x7f]")

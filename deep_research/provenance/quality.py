@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from deep_research.patterns import regex
-from deep_research.provenance.sites import SiteClass, class_of, host_of, named_by, site_of
+from deep_research.provenance.sites import SiteClass, class_of, host_of, owner_or_package, site_of
 from deep_research.state import Source, SourceKind, SourceQuality
 from deep_research.text.names import asked_names, key
 from deep_research.text.words import ASKING_WORDS, STOP_WORDS, words
@@ -311,9 +311,9 @@ def primary(address: str, question: str = "", *, title: str = "", authors: Seque
         return STANDARD if _is_standard(address, title, question) else ""
     if {key(author) for author in authors} & set(asked_names(question)):
         return MADE
-    if known is not None and known[0].keeps:
-        called = {_joined_key(named_by(address, known[0]))}
-    elif known is not None and (known[0].name in _REPORTERS or known[0].voice):
+    if known is not None and known[0].is_makers_own:
+        called = {_joined_key(owner_or_package(address, known[0]))}
+    elif known is not None and (known[0].name in _REPORTERS or known[0].speaker):
         return ""
     else:
         called = set(_called(site_of(host).partition(".")[0]))

@@ -1,5 +1,5 @@
-"""Hosts and sites, and who publishes there: tables of well-known publishers, and rules by the ends of hosts, all of it in
-`publishers.toml`. Pure."""
+"""Host and site of a web address, and the class of its publisher. The publishers, and the rules by the first and last
+labels of a host, stand in `publishers.toml`; the domains of shared hosting stand here."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from urllib.parse import unquote, urlsplit
 
 from deep_research.patterns import regex
 
-FILE = Path(__file__).with_name("publishers.toml")
-ACADEMIC, PERSONAL = "a university or research institute", "a personal page"
+_FILE = Path(__file__).with_name("publishers.toml")
+_ACADEMIC, _PERSONAL = "a university or research institute", "a personal page"
 _HOME = regex(r"/~|/(?:people|users?|home|homepages?|staff)/[^/]+/?", re.IGNORECASE)
+
+_NAME = regex(
+    r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*\Z"
+)
 
 
 def words_of(rows: str) -> frozenset[str]:
@@ -24,9 +28,6 @@ def words_of(rows: str) -> frozenset[str]:
     return frozenset(rows.split())
 
 
-_NAME = regex(
-    r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*\Z"
-)
 # Below a country these stand for a branch of life, not for somebody.
 _BRANCHES = words_of(
     """
@@ -34,8 +35,8 @@ _BRANCHES = words_of(
     school web
     """
 )
-# Below these everybody may have a name: each is a site of its own.
-_LANDLORDS = words_of(
+# Anyone can get a subdomain of these: each subdomain is a site of its own.
+_SHARED_HOSTING = words_of(
     """
     appspot.com azurewebsites.net bitbucket.io blogspot.com cloudfront.net codeberg.page firebaseapp.com
     fly.dev ghost.io github.io gitlab.io herokuapp.com hatenablog.com livejournal.com medium.com
@@ -75,9 +76,8 @@ def ascii_host(host: str) -> str:
 
 
 def site_of(host: str) -> str:
-    """The part of a host that somebody registered: ``news.bbc.co.uk`` is of ``bbc.co.uk``, and what stands below a
-    platform where everybody has a name is of nobody else. By rule, not by the registries' list: exotic ones err
-    towards one site too many in common."""
+    """The part of a host that somebody registered: ``bbc.co.uk`` for ``news.bbc.co.uk``. On shared hosting, each
+    subdomain is a site of its own. Without the public-suffix list, two sites below a rare suffix count as one."""
     try:
         return str(IPv4Address(host))
     except ValueError:
@@ -85,7 +85,7 @@ def site_of(host: str) -> str:
             return host
     labels = host.split(".")
     for keep in (2, 3):
-        if ".".join(labels[-keep:]) in _LANDLORDS:
+        if ".".join(labels[-keep:]) in _SHARED_HOSTING:
             return ".".join(labels[-keep - 1 :])
     return ".".join(labels[-(3 if is_suffix(labels[-2:]) else 2) :])
 
@@ -105,17 +105,16 @@ def same_site(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SiteClass:
-    """``effect`` is what it adds to the judgement of a source (see `deep_research.provenance.quality`); ``scholarly``
-    says that age matters less there than elsewhere, ``primary`` that what stands there is the thing itself: a standard,
-    a law, a data set; ``voice`` who speaks where many do: the "author" of a page, or the "owner" or "package" that its
-    address names; ``keeps`` that who made a thing keeps it there under its name."""
+    """A class of publishers, such as "a government or public body"."""
 
     name: str
-    effect: int
-    scholarly: bool = False
-    primary: bool = False
-    voice: str = ""
-    keeps: bool = False
+    effect: int  # added to the judgement of a source, see `deep_research.provenance.quality`
+    scholarly: bool = False  # age matters less there than elsewhere
+    primary: bool = False  # a page there is the thing itself: a standard, a law, a data set
+    # Where many write: the "author" of the page, or the "owner" or "package" in its address.
+    speaker: str = ""
+    # The maker of a thing publishes it there, under the name of the maker or the thing.
+    is_makers_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +126,16 @@ class _Table:
 
 
 @cache
-def table() -> _Table:
-    rows = tomllib.loads(FILE.read_text(encoding="utf-8"))
+def publisher_table() -> _Table:
+    rows = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     kinds = {
         name: SiteClass(
             name,
             row["effect"],
             row.get("scholarly", False),
             row.get("primary", False),
-            row.get("voice", ""),
-            row.get("keeps", False),
+            row.get("speaker", ""),
+            row.get("is_makers_own", False),
         )
         for name, row in rows.items()
     }
@@ -144,7 +143,7 @@ def table() -> _Table:
         {d: kinds[name] for name, row in reversed(rows.items()) for d in row.get("domains", "").split()},
         tuple((regex(row["ends"]), kinds[name]) for name, row in rows.items() if "ends" in row),
         tuple((regex(row["begins"]), kinds[name]) for name, row in rows.items() if "begins" in row),
-        kinds[PERSONAL],
+        kinds[_PERSONAL],
     )
 
 
@@ -154,15 +153,15 @@ def class_of(url: str) -> tuple[SiteClass, str] | None:
     if not host:
         return None
     found = _class_of(host)
-    if found and found[0].name == ACADEMIC and _HOME.match(urlsplit(url.strip()).path):
-        return table().personal, host
+    if found and found[0].name == _ACADEMIC and _HOME.match(urlsplit(url.strip()).path):
+        return publisher_table().personal, host
     return found
 
 
-def named_by(url: str, kind: SiteClass) -> str:
-    """Whom or what the address of a page names on a site where many write: its owner, or the package that it is of; ""
-    where nobody. ``github.com/orm/light`` is of "orm", ``pypi.org/project/light`` of "light"."""
-    place = {"owner": 0, "package": 1}.get(kind.voice)
+def owner_or_package(url: str, kind: SiteClass) -> str:
+    """The owner or the package that the address of a page names, on a site where many write; "" if it names none.
+    For ``github.com/orm/light`` it is "orm", for ``pypi.org/project/light`` "light"."""
+    place = {"owner": 0, "package": 1}.get(kind.speaker)
     segments = urlsplit(url.strip()).path.strip("/").split("/")
     return unquote(segments[place]) if place is not None and len(segments) > place else ""
 
@@ -171,12 +170,12 @@ def _class_of(host: str) -> tuple[SiteClass, str] | None:
     labels = host.split(".")
     for start in range(len(labels) - 1):
         domain = ".".join(labels[start:])
-        if domain in table().domains:
-            return table().domains[domain], domain
-    for pattern, kind in table().ends:
+        if domain in publisher_table().domains:
+            return publisher_table().domains[domain], domain
+    for pattern, kind in publisher_table().ends:
         if pattern.search(host):
             return kind, host
-    for pattern, kind in table().begins if len(labels) >= 3 else ():
+    for pattern, kind in publisher_table().begins if len(labels) >= 3 else ():
         if pattern.match(host):
             return kind, host
     return None

@@ -24,13 +24,17 @@ from deep_research.text.statements import likeness
 from deep_research.verification.evidence_text import EvidenceText
 from deep_research.verification.support import MAX_SENTENCES, MIN_PARTIAL_SHARE, Support, check
 
-MOST_SENTENCES = (
-    12  # that carry a claim together: three, or as many as the findings that it cites have quotes
-)
+# Sentences that together carry a claim: up to three, or up to the number of quotes of the findings it cites.
+MAX_CLAIM_SENTENCES = 12
 REPEATED = 3  # findings that a statement without a reference may repeat
-MOST_VERDICTS = 4_000  # that are kept, of some 6 KB each
+MAX_VERDICTS = 4_000  # in the cache, of some 6 KB each
 _BETWEEN = "\n\n"  # findings
 _MARKED_UP = regex(r"[|\n¶]")  # what `readable` writes in another way
+# Cache: what the same texts say of the same statement. A draft is checked several times, the next draft repeats most of
+# it, and not all texts of a run stay prepared.
+_VERDICTS: dict[
+    tuple[str, tuple[tuple[str, str], ...], str, int, bool], tuple[Support, tuple[Quote, ...]]
+] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class _Text:
 
     @property
     def key(self) -> str:
-        """Of this very text, whatever its hash is said to be: a pack or a test may say what it likes."""
+        """Cache key of this text. It hashes the text itself, since a pack may state a wrong ``content_hash``."""
         return f"{self.source.id} {self.content_hash} {self.base} {len(self.text)} {hash(self.text)}"
 
     def quote(self, start: int, end: int) -> Quote:
@@ -75,13 +79,6 @@ class _Found:
         return self.ids[bisect_right(self.starts, place) - 1]
 
 
-# What was said of the same statement by the same texts: a draft is looked at several times, the next one repeats most of
-# it, and the texts of a run are not all kept prepared.
-_VERDICTS: dict[
-    tuple[str, tuple[tuple[str, str], ...], str, int, bool], tuple[Support, tuple[Quote, ...]]
-] = {}
-
-
 @dataclass
 class CitationResolver:
     """What the findings and sources of a run say. ``texts`` are saved texts by their hash; they may grow while this is
@@ -105,7 +102,7 @@ class CitationResolver:
         `check`."""
         texts = [text_ for source in self.sources(cites) for text_ in self._texts_of(source, cites)]
         quotes = sum(len(self.findings[i].quotes) for i in cites if i in self.findings)
-        most = min(MOST_SENTENCES, max(MAX_SENTENCES, quotes))
+        most = min(MAX_CLAIM_SENTENCES, max(MAX_SENTENCES, quotes))
         key = text, tuple((each.key, about(each.source)) for each in texts), language, most, strict
         if (said := _VERDICTS.get(key)) is None:
             found = check(
@@ -113,7 +110,7 @@ class CitationResolver:
             )
             passages = (texts[place.source].quote(place.span.start, place.span.end) for place in found.places)
             said = found, tuple(passages)
-            if len(_VERDICTS) >= MOST_VERDICTS:
+            if len(_VERDICTS) >= MAX_VERDICTS:
                 _VERDICTS.clear()
             _VERDICTS[key] = said
         return said

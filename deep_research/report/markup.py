@@ -157,11 +157,11 @@ def code_block(text: str) -> str:
 
 
 def safe(draft: str, allowed: Set[str]) -> str:
-    """The draft without images, HTML, reference definitions, attributes, and links to anything but the ``allowed``
-    addresses.
+    """The draft without images, HTML, reference definitions, attributes in braces, and links to anything but the
+    ``allowed`` addresses.
 
-    Code and links to sources are set aside first; whatever could act is then written so that it cannot. Of a link its
-    text and address are kept: whatever else stands in it may be a link of its own.
+    The function sets code and allowed links aside first, and escapes whatever could act in the rest. Of an allowed link
+    it keeps text and address; of any other link or image only the text.
     """
     allowed = {url for url in allowed if _LINKABLE.match(url)}
     kept = _Kept()

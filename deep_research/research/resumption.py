@@ -15,7 +15,7 @@ from deep_research.research.steering import answer_in, is_enough
 from deep_research.state import AbortReason, CommandKind, DeepResearchPhase, DeepResearchState, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.store import Command, RunJournal, Store
-from deep_research.store.base import busy
+from deep_research.store.base import busy_error
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 from deep_research.supervisor.plan_approval import unfit
 
@@ -35,7 +35,7 @@ async def request_release(store: Store, run_id: str) -> int | None:
     until = loop.time() + MAX_LEASES * store.lease
     while row.owned(time.time()):
         if row.fence != fence:
-            error = busy(row)
+            error = busy_error(row)
             raise RunBusyError(error.problem, hint="That process took the run over first.", **error.data)
         left = until - loop.time()
         if left <= 0:

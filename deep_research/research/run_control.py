@@ -144,7 +144,7 @@ class RunControl(Sessions, Memories, ABC):
     ) -> ResearchResult:
         from deep_research.budget.shared_budget import as_shared
         from deep_research.state import Budget
-        from deep_research.store.base import busy
+        from deep_research.store.base import busy_error
 
         shared = (*self._shared_budget, *as_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
@@ -154,7 +154,7 @@ class RunControl(Sessions, Memories, ABC):
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
         if not (going.take_over or going.claim) and row.owned(time.time()):  # before it waits for a slot
-            raise busy(row)
+            raise busy_error(row)
         new, old = setup == "new", await self._setup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
         parts.models.check(going.budget or Budget(), shared)

@@ -55,9 +55,9 @@ from deep_research.store import (
     Owner,
     RunJournal,
     Watch,
-    refused,
+    refused_error,
 )
-from deep_research.store.base import busy
+from deep_research.store.base import busy_error
 from deep_research.supervisor.opening import Stopwatch
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
 
@@ -202,7 +202,7 @@ class Runner:
             if active.halted:
                 await active.orchestrator.stand_still(active.journal)
                 if not active.journal.is_closed:
-                    raise refused(active.journal.lane, "another process continues it") from None
+                    raise refused_error(active.journal.lane, "another process continues it") from None
                 return False
             if not active.stopped:
                 raise
@@ -283,7 +283,7 @@ class Runner:
         active = self._activate(journal, elapsed, parts or self._parts, journal.state.options, shared)
         try:
             if going.parked_at is not None and journal.state.seq != going.parked_at:  # somebody was faster
-                raise busy(await asyncio.to_thread(self._parts.store.run, run_id))
+                raise busy_error(await asyncio.to_thread(self._parts.store.run, run_id))
             yield active
         finally:
             await self._deactivate(active)
@@ -427,7 +427,7 @@ class Runner:
         try:
             await task
             if journal.state.status is RunStatus.RUNNING:  # it stood still for another process
-                raise refused(journal.lane, "another process continues it")
+                raise refused_error(journal.lane, "another process continues it")
         except asyncio.CancelledError:
             if not active.is_lost:
                 raise

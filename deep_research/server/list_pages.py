@@ -44,8 +44,9 @@ def run_cursor(run: RunSummary) -> str:
     return _encoded(f"{run.created_at.isoformat()} {run.research_id}")
 
 
-def run_at(cursor: str) -> RunSummary:
-    """What `alist` goes on after. Raises `UsageError` for what is no cursor."""
+def run_behind_cursor(cursor: str) -> RunSummary:
+    """Builds a `RunSummary` with only the time and id that the cursor names. Raises `UsageError` if ``cursor`` is not
+    one."""
     moment, _, run_id = _decoded(cursor).partition(" ")
     try:
         created = datetime.fromisoformat(moment)
@@ -61,8 +62,9 @@ def entry_cursor(entry: MemoryEntry) -> str:
     return _encoded(f"{entry.at.isoformat()} {entry.id}")
 
 
-def entry_at(cursor: str) -> MemoryEntry | str:
-    """What `amemory_list` goes on after: the place that a cursor names; what is none is taken for an id."""
+def entry_behind_cursor(cursor: str) -> MemoryEntry | str:
+    """Builds a `MemoryEntry` with only the time and id that the cursor names. Returns any other text as the id of an
+    entry."""
     try:
         moment, _, entry_id = _decoded(cursor).partition(" ")
         at = datetime.fromisoformat(moment).astimezone(UTC)
@@ -93,8 +95,9 @@ def _session_place(session: SessionSummary) -> str:
     return f"{moment} {session.user_id or ''} {session.session_id}"
 
 
-def page_of(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], str | None]:
-    """The part of a list whose order never changes. Raises `UsageError` for what is no cursor."""
+def slice_page(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], str | None]:
+    """Returns one page of a list, and the cursor of the next page, None at the end. The cursor is an offset, so the order
+    of the list must not change. Raises `UsageError` if ``after`` is not a cursor."""
     start = 0
     if after is not None:
         text = _decoded(after)

@@ -16,7 +16,7 @@ from deep_research.research import DeepResearch
 from deep_research.research.memories import MemoryExport
 from deep_research.research.operations import OPERATIONS, ROUTES
 from deep_research.server.access import SCHEMES, service_of, user_with
-from deep_research.server.list_pages import PAGE_SIZE, Page, entry_at, entry_cursor
+from deep_research.server.list_pages import PAGE_SIZE, Page, entry_behind_cursor, entry_cursor
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import arguments, request_model
 from deep_research.server.routes import model_response
@@ -85,7 +85,7 @@ def _endpoint(verb: str, work: Work, *, with_users: bool) -> Callable[..., Await
 
 async def _list(engine: DeepResearch, values: dict[str, Any]) -> BaseModel:
     limit, after = values.pop("limit", PAGE_SIZE), values.pop("after", None)
-    at = None if after is None else entry_at(after)
+    at = None if after is None else entry_behind_cursor(after)
     entries = await engine.amemory_list(limit=limit + 1, after=at, **values)
     cursor = entry_cursor(entries[limit - 1]) if len(entries) > limit else None
     return Page[MemoryEntry](data=list(entries[:limit]), next=cursor)

@@ -23,9 +23,9 @@ from deep_research.server.list_pages import (
     PAGE_SIZE,
     Page,
     SourceText,
-    page_of,
-    run_at,
+    run_behind_cursor,
     run_cursor,
+    slice_page,
 )
 from deep_research.server.live_stream import (
     EVENT_SCHEMA,
@@ -209,7 +209,7 @@ async def _place(service: Service, user: User, after: str | None) -> RunSummary 
     """The run behind which a page begins: by a cursor, or by the id of one of the user's."""
     if after is None:
         return None
-    return await service.summary(user, after) if RUN_ID.match(after) else run_at(after)
+    return await service.summary(user, after) if RUN_ID.match(after) else run_behind_cursor(after)
 
 
 async def _waiting(request: Request, user: _Reader, query: _Paged) -> Response:
@@ -225,19 +225,19 @@ async def _waiting(request: Request, user: _Reader, query: _Paged) -> Response:
 async def _corpora(request: Request, _: _Reader, query: _Paged) -> Response:
     settings = service_of(request).engine.settings.settings
     names = sorted(await asyncio.to_thread(named_corpora, settings))
-    data, cursor = page_of(names, query.after, query.limit)
+    data, cursor = slice_page(names, query.after, query.limit)
     return await model_response(Page[str](data=list(data), next=cursor))
 
 
 async def _claims(request: Request, run: _Run, query: _Paged) -> Response:
     result = await service_of(request).engine.aresult(run.research_id)
-    data, cursor = page_of(result.claims, query.after, query.limit)
+    data, cursor = slice_page(result.claims, query.after, query.limit)
     return await model_response(Page[Claim](data=list(data), next=cursor))
 
 
 async def _sources(request: Request, run: _Run, query: _Paged) -> Response:
     result = await service_of(request).engine.aresult(run.research_id)
-    data, cursor = page_of(result.sources, query.after, query.limit)
+    data, cursor = slice_page(result.sources, query.after, query.limit)
     return await model_response(Page[Source](data=list(data), next=cursor))
 
 

@@ -12,7 +12,7 @@ from deep_research.errors import RunNotFoundError
 from deep_research.research.operations import OPERATIONS, ROUTES, Right
 from deep_research.research.sessions import MAX_SESSION_CHARS, SessionSummary, SessionTurn
 from deep_research.server.access import SCHEMES, service_of, user_with
-from deep_research.server.list_pages import Page, page_of, page_of_sessions
+from deep_research.server.list_pages import Page, page_of_sessions, slice_page
 from deep_research.server.problem_responses import PROBLEMS
 from deep_research.server.request_models import StrictModel
 from deep_research.server.routes import model_response
@@ -92,7 +92,7 @@ async def _sessions(request: Request, user: _Reader, query: Annotated[SessionsRe
 async def _turns(request: Request, user: _Reader, query: Annotated[TurnsRequest, Query()]) -> Response:
     owner = _owner(user, query.user_id)
     turns = await service_of(request).engine.asession_turns(query.session_id, user_id=owner)
-    data, cursor = page_of(turns, query.after, query.limit)
+    data, cursor = slice_page(turns, query.after, query.limit)
     return await model_response(Page[SessionTurn](data=list(data), next=cursor))
 
 

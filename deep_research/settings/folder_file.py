@@ -1,8 +1,8 @@
 """The bounds of a settings file that nobody named: the `deep-research.toml` of the current folder.
 
 A folder may come from anybody. Its file changes how a run works, but sends no key and no document to another place,
-starts no program, and reaches no file outside of the folder. The same holds for what it names: a file of models, and the
-runs of a database.
+starts no program, and reaches no file outside of the folder. The same bounds hold for the model file that it names, and
+for the set-ups of runs in its ``data_dir``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from deep_research.errors import SettingsError
 from deep_research.files import read_regular
 from deep_research.setting_fields import display_value
 
-# Words for models and reports, and sites that no request goes to on account of them.
+# Free text, and sites that the engine only filters by: an address in them is not contacted.
 FREE_TEXTS = (
     *("system_prompt", "audience", "language", "fetch.contact", "domains", "not_domains"),
     *("quality.high", "quality.medium", "quality.low", "protected_sources"),
 )
-MODEL_SETTINGS = ("model", "models", "summarization.model", "model_file")
-KEYLESS_MODELS = ("ollama:", "openai-compatible:")  # services that no key of another place goes to
-MAX_MODEL_FILE_BYTES = 1_000_000
+_MODEL_SETTINGS = ("model", "models", "summarization.model", "model_file")
+_KEYLESS_MODELS = ("ollama:", "openai-compatible:")  # to which the engine sends no key of another service
+_MAX_MODEL_FILE_BYTES = 1_000_000
 _FILE_MODEL = "replay:"
 
 
@@ -39,8 +39,8 @@ class FolderFile:
     in_force: frozenset[str] = frozenset()
 
     def check(self, values: Mapping[str, Any], source: str = "") -> None:
-        """Raises `SettingsError` for a value that reaches out of the folder. ``source`` is what the values stand in, if
-        not in the file itself."""
+        """Raises `SettingsError` for a value that starts a program, names an address on another machine, or names a path
+        outside of the folder. ``source`` is what the values stand in, if not in the file itself."""
         source = source or self.where
         for name, value in values.items():
             if name == "mcp_servers" and value:
@@ -59,7 +59,7 @@ class FolderFile:
     def _check_text(self, name: str, text: str, source: str) -> None:
         model = (text.partition("=")[2] if name == "models" and "=" in text else text).strip()
         if "://" in text or name == "search_urls":
-            is_keyless = name in MODEL_SETTINGS and model.startswith(KEYLESS_MODELS)
+            is_keyless = name in _MODEL_SETTINGS and model.startswith(_KEYLESS_MODELS)
             if not (is_keyless and _is_here(model.partition("@")[2])):
                 raise self._refusal(name, text, "an address, to which keys or documents would go", source)
         elif _FILE_MODEL in model:
@@ -82,7 +82,7 @@ class FolderFile:
 
         path = self.folder / Path(text).expanduser()
         try:
-            profiles = tomllib.loads(read_regular(path, MAX_MODEL_FILE_BYTES).decode("utf-8"))
+            profiles = tomllib.loads(read_regular(path, _MAX_MODEL_FILE_BYTES).decode("utf-8"))
         except (OSError, ValueError, RecursionError):
             return
         for each in _texts(profiles):

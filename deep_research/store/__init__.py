@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         Store,
         StoredEvent,
         Watch,
-        refused,
+        refused_error,
     )
     from deep_research.store.feed import Feed, Watcher
     from deep_research.store.listing import RunCursor, RunFilter
@@ -42,11 +42,11 @@ __all__ = [
     "StoredEvent",
     "Watch",
     "Watcher",
-    "refused",
+    "refused_error",
 ]
 
 _NAMES = {
-    "base": "Command Lane NewRun RunRow SavedPage Store StoredEvent Watch refused",
+    "base": "Command Lane NewRun RunRow SavedPage Store StoredEvent Watch refused_error",
     "feed": "Feed Watcher",
     "listing": "RunCursor RunFilter",
     "memory": "MemoryStore",

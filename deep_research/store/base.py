@@ -1,8 +1,7 @@
 """The contract of a store: an append-only log per run, saved texts, and who owns which run.
 
-A store is called from any thread and blocks; appends alone are handed in without waiting (`submit`) and
-settled later through their lane's outbox. Every implementation passes
-`deep_research.testing.store_suite`.
+A store is called from any thread. Its methods block, except `submit`: it returns at once, and the store settles each
+append later through the append's ``outbox``. Every implementation passes `deep_research.testing.store_suite`.
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ from deep_research.state.phases import CommandKind, ParkedKind, RunStatus, WhenD
 from deep_research.state.projection import Projection
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter, holds, utc_text
 from deep_research.store.owner import Owner
+
+LEASE_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +67,9 @@ class RunRow:
         return status
 
     def claimable(self, now: float, answered_ids: Container[str]) -> bool:
-        """Whether a worker may claim the run: it is queued and its time has come, its worker died, or it is parked and
-        due or among the ``answered_ids``."""
+        """Whether a worker may claim the run: it is queued, or its worker died, and ``not_before`` has passed; or it is
+        parked by a shutdown, is parked and due (unless ``then`` is STAY), or waits for an answer and is among the
+        ``answered_ids``."""
         if self.owned(now):
             return False
         moment = utc_text(datetime.fromtimestamp(now, UTC))
@@ -114,10 +116,10 @@ class RunRow:
         )
 
 
-def page_of(
+def page_of_runs(
     rows: Iterable[RunRow], run_filter: RunFilter, after: RunCursor | None, limit: int | None, now: float
 ) -> list[RunRow]:
-    """Of all runs of a store, what `Store.runs` gives."""
+    """Filters, sorts and limits all runs of a store as `Store.runs` must."""
     listed = sorted(
         (row for row in rows if (after is None or row.cursor < after) and row.fits(run_filter, now)),
         key=lambda row: row.cursor,
@@ -153,8 +155,8 @@ class Lane:
     """The right to append to one run, in order. A refused or failed append closes it, and everything handed
     in behind that append is refused too: otherwise a later event could land where an earlier one is missing.
 
-    ``seconds`` is what its owner leaves behind when it lets go without a last word: how long the run was worked on, by
-    all its owners; None where the row says it already."""
+    ``seconds`` is the total work time of all owners. An owner sets it if it releases the run without a final event;
+    None: the row has it already."""
 
     run_id: str
     owner: Owner
@@ -181,7 +183,7 @@ class NewRun:
 
 
 def kept_places(places: Sequence[str]) -> tuple[str, ...]:
-    """A path with a secret in it is of no use without: an empty one stands for it."""
+    """Replaces each path that contains a secret by an empty text."""
     return tuple(place if safe_name(place) == place else "" for place in places)
 
 
@@ -196,7 +198,8 @@ class Append:
     """One unit: events after ``expected`` (the run's last sequence number), texts, and the row they lead to.
 
     ``release`` lets go of the run in the same transaction; ``consumed`` are commands it answers; ``places`` are where
-    its documents are from now on, None: where they were. A unit that completes the run has ``closing``: see `closed`.
+    its documents are from now on, None: where they were. A unit that completes the run has ``closing``: see
+    `with_leftover_commands`.
     """
 
     lane: Lane
@@ -213,10 +216,10 @@ class Append:
     closing: Callable[[Sequence[Command]], Sequence[StoredEvent]] | None = None
     on_settled: Callable[[DeepResearchError | None], None]
 
-    def closed(self, left: Sequence[Command]) -> Append:
-        """The unit that a store writes in its place where it completes the run. ``left`` are the run's commands, read in
-        the transaction that writes it: each that was not ``consumed`` is named in the log, and consumed. The callback is
-        called once, from the store's thread."""
+    def with_leftover_commands(self, left: Sequence[Command]) -> Append:
+        """The append that a store writes in place of one that completes the run: it also consumes and logs the commands
+        in ``left`` that this one did not answer. ``left`` are the run's commands, read in the transaction that writes the
+        append. The store calls ``closing`` once, in its thread."""
         unread = [command for command in left if command.id not in self.consumed]
         if not unread:
             return self
@@ -235,7 +238,7 @@ class SavedPage:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What somebody says to a run, from any process. To a store ``kind`` is a text; its owner knows which it acts on
+    """A message to a run, sent from any process. The store does not check ``kind``; the owner of the run does
     (`deep_research.state.CommandKind`)."""
 
     id: int
@@ -254,14 +257,14 @@ class Watch:
 
 
 class Store(ABC):
-    """Logs, texts, ownership. All methods raise only `StoreError`s and what they name.
+    """Logs, texts, ownership. Every method may raise `StoreError`; others are named in its docstring.
 
-    The ``runs`` of a store may take a ``limit`` alone, as they did before there were filters and pages: all its runs are
-    looked through then. Its ``acquire`` may know no ``over``: then nobody who lives is passed over. ``lease`` is how
-    long, in seconds, a run stays with an owner who renews it no more; ``now`` gives the time, in seconds since the epoch.
+    A store written before filters may define ``runs(limit=None)``; the base class then filters all runs. A store may also
+    define ``acquire`` without ``over``; then no live owner loses a run. ``lease`` is how long, in seconds, a run stays
+    with an owner who no longer renews it; ``now`` gives the time, in seconds since the epoch.
     """
 
-    lease: float = 15.0
+    lease: float = LEASE_SECONDS
     now: Callable[[], float] = staticmethod(time.time)
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -284,15 +287,15 @@ class Store(ABC):
     @abstractmethod
     def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         """Make ``owner`` the owner and raise the fence. Pending ``cancel`` commands are dropped. ``over`` is the fence of
-        an owner who is passed over though he lives, since he was asked to let go and did not.
+        an owner who loses the run although it lives, since it was asked to release the run and did not.
 
-        Raises `RunNotFoundError`, `RunBusyError` when a live process owns it that is not the one to pass over.
+        Raises `RunNotFoundError`, `RunBusyError` when another live process owns it.
         """
 
     def claim(self, owner: Owner, *, besides: Collection[str] = ()) -> RunRow | None:
-        """Acquire the run that a worker takes next, in one operation; None where none may be claimed. See `claim_order`;
-        the ids ``besides`` are passed over. A store that can do so without a look at all its runs should; one that does
-        not keep ``claimed_at`` serves its users by age alone."""
+        """Acquire the run that a worker takes next, in one operation; None where none may be claimed. See `claim_order`.
+        ``besides``: it skips these runs. A store that can do so without a look at all its runs should; one that does not
+        keep ``claimed_at`` serves its users by age alone."""
         rows = claim_order(self.runs(), set(self.answered_runs()), self.now())
         for row in rows:
             if row.run_id in besides:
@@ -319,7 +322,7 @@ class Store(ABC):
 
     @abstractmethod
     def run(self, run_id: str) -> RunRow:
-        """Raises `RunNotFoundError`."""
+        """Returns the row of a run. Raises `RunNotFoundError`."""
 
     @abstractmethod
     def runs(
@@ -382,13 +385,13 @@ def _looked_through(runs: Callable[..., list[RunRow]]) -> Callable[..., list[Run
         after: RunCursor | None = None,
         limit: int | None = None,
     ) -> list[RunRow]:
-        return page_of(runs(store), filter, after, limit, store.now())
+        return page_of_runs(runs(store), filter, after, limit, store.now())
 
     return filtered
 
 
 def _over_nobody(acquire: Callable[..., RunRow]) -> Callable[..., RunRow]:
-    """The ``acquire`` of a store that passes over nobody who lives."""
+    """The ``acquire`` of a store in which no live owner loses a run."""
 
     @functools.wraps(acquire)
     def take(store: Store, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
@@ -398,16 +401,16 @@ def _over_nobody(acquire: Callable[..., RunRow]) -> Callable[..., RunRow]:
     return take
 
 
-def refused(lane: Lane, why: str) -> AppendRefusedError:
+def refused_error(lane: Lane, why: str) -> AppendRefusedError:
     return AppendRefusedError(
-        f"Run '{lane.run_id}' is no longer ours: {why}.",
+        f"This process no longer owns run '{lane.run_id}': {why}.",
         hint="Another process took it over; see `deep-research status`.",
         research_id=lane.run_id,
     )
 
 
 def refuse_completed(row: RunRow) -> None:
-    """Raises `RunStateError`."""
+    """Raises `RunStateError` if the run is completed."""
     if row.projection.status is RunStatus.COMPLETED:
         raise RunStateError(
             f"Run '{row.run_id}' is completed: nobody works on it any more.",
@@ -416,7 +419,7 @@ def refuse_completed(row: RunRow) -> None:
         )
 
 
-def busy(row: RunRow) -> RunBusyError:
+def busy_error(row: RunRow) -> RunBusyError:
     owner = row.owner
     where = f"process {owner.pid} on {owner.host.partition('/')[0]}" if owner else "another process"
     return RunBusyError(

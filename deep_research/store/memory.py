@@ -21,11 +21,11 @@ from deep_research.store.base import (
     Store,
     StoredEvent,
     Watch,
-    busy,
+    busy_error,
     claim_order,
-    page_of,
+    page_of_runs,
     refuse_completed,
-    refused,
+    refused_error,
 )
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
 from deep_research.store.owner import Owner
@@ -63,7 +63,7 @@ class MemoryStore(Store):
     def _append(self, append: Append) -> DeepResearchError | None:
         lane = append.lane
         if lane.closed:
-            return refused(lane, "an earlier append was refused")
+            return refused_error(lane, "an earlier append was refused")
         run = self._runs.get(lane.run_id)
         if run is None and append.new_run is not None:
             run = _Run(_new_row(append, append.new_run))
@@ -76,9 +76,11 @@ class MemoryStore(Store):
             why = f"its log is at {run.row.last_seq}, not {append.expected}"
         if run is None or why:
             lane.closed = True
-            return refused(lane, why or "it was deleted")
+            return refused_error(lane, why or "it was deleted")
         if append.projection.status is RunStatus.COMPLETED:
-            append = append.closed([c for c in self._commands.values() if c.run_id == lane.run_id])
+            append = append.with_leftover_commands(
+                [c for c in self._commands.values() if c.run_id == lane.run_id]
+            )
         self._runs.setdefault(lane.run_id, run)
         for content in append.contents:
             self._contents.setdefault(content.hash, content.body)
@@ -105,7 +107,7 @@ class MemoryStore(Store):
         with self._gate:
             run = self._get(run_id)
             if run.row.owned(self.now()) and run.row.fence != over:
-                raise busy(run.row)
+                raise busy_error(run.row)
             run.row = replace(run.row, owner=owner, fence=run.row.fence + 1, lease_until=float("inf"))
             self._commands = {
                 c.id: c for c in self._commands.values() if not (c.run_id == run_id and c.kind == "cancel")
@@ -194,7 +196,7 @@ class MemoryStore(Store):
     ) -> list[RunRow]:
         with self._gate:
             rows = [run.row for run in self._runs.values()]
-        return page_of(rows, filter, after, limit, self.now())
+        return page_of_runs(rows, filter, after, limit, self.now())
 
     def contents(self, hashes: Sequence[str]) -> list[bytes]:
         with self._gate:
@@ -214,7 +216,7 @@ class MemoryStore(Store):
         with self._gate:
             run = self._get(run_id)
             if run.row.owned(self.now()):
-                raise busy(run.row)
+                raise busy_error(run.row)
             del self._runs[run_id]
             used_hashes = {content_hash for other in self._runs.values() for content_hash in other.hashes}
             for content_hash in run.hashes - used_hashes:

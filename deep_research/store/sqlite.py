@@ -16,6 +16,7 @@ from deep_research.forks import guard
 from deep_research.logs import masked
 from deep_research.state.journal import missing
 from deep_research.store.base import (
+    LEASE_SECONDS,
     Append,
     Command,
     Lane,
@@ -24,7 +25,7 @@ from deep_research.store.base import (
     Store,
     StoredEvent,
     Watch,
-    busy,
+    busy_error,
     refuse_completed,
 )
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
@@ -35,10 +36,10 @@ from deep_research.store.sqlite_rows import (
     claim_values,
     damaged,
     mapped,
-    page_of,
     prepare,
     row_of,
     run_row,
+    saved_page,
     selection,
     stored_event,
 )
@@ -52,7 +53,6 @@ from deep_research.store.writer import (
     log,
 )
 
-LEASE_SECONDS = 15.0
 HEARTBEATS_PER_LEASE = 3  # so that a run does not lose its owner for one late renewal
 CONTROL_INTERVAL_SECONDS = 0.05
 
@@ -62,7 +62,9 @@ _T = TypeVar("_T")
 class SQLiteStore(Store):
     """``SQLiteStore(path)``; nothing is opened before it is first used. ``now`` gives epoch seconds.
 
-    ``lock_timeout`` is how long (seconds) a write waits for other processes before it is a `StoreLockedError`.
+    All other arguments are in seconds. ``lease_ttl`` is how long a run stays owned without a renewal, ``heartbeat`` the
+    time between two renewals, ``control_interval`` the time between two looks for commands. ``lock_timeout`` is how long
+    a write waits for other processes before it raises `StoreLockedError`.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class SQLiteStore(Store):
             row = run_row(db, run_id)
             now = self.now()
             if row.owned(now) and row.fence != over:
-                raise busy(row)
+                raise busy_error(row)
             db.execute(
                 "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ? WHERE run_id = ?",
                 (owner.encode(), now + self._ttl, run_id),
@@ -184,7 +186,7 @@ class SQLiteStore(Store):
         def work(db: sqlite3.Connection) -> None:
             row = run_row(db, run_id)
             if row.owned(self.now()):
-                raise busy(row)
+                raise busy_error(row)
             db.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
             db.execute("DELETE FROM commands WHERE run_id = ?", (run_id,))
             # Deleting is rare, so it looks through all links once; an index for it would cost every commit.
@@ -240,7 +242,7 @@ class SQLiteStore(Store):
 
     def page(self, url: str) -> SavedPage | None:
         with self._reader() as db:
-            return page_of(db, url)
+            return saved_page(db, url)
 
     def close(self) -> None:
         with self._gate:

@@ -94,7 +94,7 @@ def page_row(content_hash: str, page: PageHead) -> tuple[str, ...]:
     return page.url, content_hash, page.found_at, at, json.dumps(dict(page.headers))
 
 
-def page_of(db: sqlite3.Connection, url: str) -> SavedPage | None:
+def saved_page(db: sqlite3.Connection, url: str) -> SavedPage | None:
     """The last snapshot of an address; None also for one that is damaged, since it is fetched again then."""
     row = db.execute(
         "SELECT pages.url, found_at, at, headers, media_type, body FROM pages JOIN contents USING (hash) WHERE url = ?",

@@ -34,7 +34,7 @@ from deep_research.store.base import (
     Store,
     StoredEvent,
     kept_places,
-    refused,
+    refused_error,
 )
 from deep_research.store.feed import Feed
 
@@ -131,7 +131,7 @@ class RunJournal:
 
     async def record_refusal(self) -> None:
         """Raise why the lane was lost. Raises `AppendRefusedError`."""
-        raise self._closed or refused(self.lane, "its lease ran out and another process took it")
+        raise self._closed or refused_error(self.lane, "its lease ran out and another process took it")
 
     def check(self) -> None:
         if self._halted:

@@ -32,7 +32,7 @@ from deep_research.store.base import (
     NewRun,
     Outbox,
     Watch,
-    refused,
+    refused_error,
 )
 from deep_research.store.listing import utc_text
 from deep_research.store.migrations import migrate, refuse_foreign
@@ -310,17 +310,17 @@ class Writer:
     def _append(self, db: sqlite3.Connection, append: Append) -> DeepResearchError | None:
         lane = append.lane
         if lane.closed:
-            return refused(lane, "an earlier append was refused")
+            return refused_error(lane, "an earlier append was refused")
         row = db.execute("SELECT last_seq, fence FROM runs WHERE run_id = ?", (lane.run_id,)).fetchone()
         new = row is None and append.new_run is not None
         why = _refusal((0, lane.fence) if new else row, append)
         if why:
             lane.closed = True
-            return refused(lane, why)
+            return refused_error(lane, why)
         if new:
             self._insert_run(db, append)
         if append.projection.status is RunStatus.COMPLETED:
-            append = _closed(db, append)
+            append = _with_leftover_commands(db, append)
         if append.contents:
             db.executemany(
                 "INSERT OR IGNORE INTO contents (hash, media_type, body) VALUES (?, ?, ?)",
@@ -438,12 +438,12 @@ class Writer:
                 entry[1].on_command(command)
 
 
-def _closed(db: sqlite3.Connection, append: Append) -> Append:
+def _with_leftover_commands(db: sqlite3.Connection, append: Append) -> Append:
     """The unit that completes a run, which names and consumes the commands that nobody acted on."""
     rows = db.execute(
         "SELECT id, run_id, kind, payload FROM commands WHERE run_id = ? ORDER BY id", (append.lane.run_id,)
     )
-    return append.closed([Command(*row) for row in rows])
+    return append.with_leftover_commands([Command(*row) for row in rows])
 
 
 def connect(path: Path, timeout: float = LOCK_TIMEOUT_SECONDS) -> sqlite3.Connection:

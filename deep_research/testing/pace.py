@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Self
 
-_NAP_SECONDS = 0.01  # seconds
+_NAP_SECONDS = 0.01
 
 
 class Pace:

@@ -20,7 +20,7 @@ from deep_research.limits import Gate, Gates
 from deep_research.models.model_pool import Shared
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Price, Profile
-from deep_research.models.retry import MOST_REQUESTS, Persistence
+from deep_research.models.retry import MAX_REQUESTS, Persistence
 from deep_research.models.structured import Abilities
 from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import AbortReason, SourceQuality
@@ -215,7 +215,7 @@ def tried(
 def _judged(trial: _Trial, result: ResearchResult, log: Sequence[Served], kind: str, clean: str) -> str:
     units = Counter(map(unit_of, log))
     for unit, count in units.items():
-        trial.must(count <= MOST_REQUESTS, f"{count} requests for {unit[:60]}")
+        trial.must(count <= MAX_REQUESTS, f"{count} requests for {unit[:60]}")
     if result.status is RunStatus.PARKED:
         trial.must(
             result.state.parking is not None and result.state.parking.until is not None, "no time to resume"

@@ -26,7 +26,7 @@ from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import MOST_REQUESTS, Persistence
+from deep_research.models.retry import MAX_REQUESTS, Persistence
 from deep_research.models.structured import Abilities
 from deep_research.testing import ScriptedSearch
 
@@ -209,6 +209,6 @@ def test_what_hangs_for_ever_takes_three_requests_and_parks_the_run() -> None:
 
 
 def test_a_unit_has_the_time_that_is_set() -> None:
-    for seconds, requests in ((TIMEOUT, 1), (10 * TIMEOUT, MOST_REQUESTS)):
+    for seconds, requests in ((TIMEOUT, 1), (10 * TIMEOUT, MAX_REQUESTS)):
         tale = virtual_time.run(told(Tale(slow=before_the_head, strikes=10**6), "chat", unit_timeout=seconds))
         assert tale.asked == {"planner": requests}

@@ -12,7 +12,7 @@ from servers import FAULT_KINDS, Fault, ModelServer, Served
 from deep_research import RunStatus
 from deep_research.models import Message, ModelCall
 from deep_research.models.language_model import LanguageModel
-from deep_research.models.retry import MOST_REQUESTS
+from deep_research.models.retry import MAX_REQUESTS
 from deep_research.phases.planning import PlannerInput, PlannerOutput
 from deep_research.phases.planning.handoff import PlannedQuery
 from deep_research.state import AbortReason
@@ -116,12 +116,12 @@ def test_a_gate_that_asks_again_has_no_wording_sent_more_than_four_times() -> No
     faults = [Fault("500", match=ROLES["planner"], skip=answered, times=2) for answered in range(2)]
     with ModelServer(planned, faults=faults) as busy, engine(busy, agents={"planner": Planner()}) as research:
         parked = research.run(QUESTION)
-        assert sum(role_of(served) == "planner" for served in busy.log) == MOST_REQUESTS
+        assert sum(role_of(served) == "planner" for served in busy.log) == MAX_REQUESTS
         assert parked.status is RunStatus.PARKED  # for the last that came of it was an outage
         busy.faults = []
         resumed = research.resume(parked.research_id)
         assert resumed.status is RunStatus.COMPLETED
-        assert sum(role_of(served) == "planner" for served in busy.log) == MOST_REQUESTS + 1
+        assert sum(role_of(served) == "planner" for served in busy.log) == MAX_REQUESTS + 1
 
 
 @pytest.mark.sweep

@@ -251,7 +251,7 @@ def test_who_loses_a_run_stops_without_another_call(make_store: MakeStore) -> No
         search = ScriptedSearch(before=take)
         agents = scripted_agents(sub_queries=5, without=["gatherer"])
         async with engine_on(store, agents=agents, search=[search], max_concurrent=1) as engine:
-            with pytest.raises(AppendRefusedError, match="no longer ours"):
+            with pytest.raises(AppendRefusedError, match="no longer owns run"):
                 await engine.arun("Who?")
             assert len(search.requests) == 2
             (row,) = store.runs()

@@ -131,7 +131,7 @@ def test_a_live_owner_lets_go_at_its_next_unit_and_nothing_is_searched_twice(pro
     assert out.startswith("#")
     code, out, err = ended(owner)
     assert (code, out) == (1, "")
-    assert "no longer ours: another process continues it" in one_line(err)
+    assert f"no longer owns run '{run_id}': another process continues it" in one_line(err)
     assert set(prompts.searches().values()) == {1}
     assert prompts.store.pending_commands(run_id) == []
     names = prompts.names(run_id)
@@ -147,7 +147,7 @@ def test_an_owner_that_hangs_is_passed_over_and_loses_the_run(prompts: Prompts) 
     (prompts.folder / "go_on").touch()
     code, out, err = ended(owner)
     assert (code, out) == (1, "")
-    assert "no longer ours" in one_line(err)
+    assert "no longer owns run" in one_line(err)
     assert prompts.store.read(run_id) == log
     twice = [query for query, times in prompts.searches().items() if times > 1]
     assert len(twice) == 1  # what was in flight when it hung

@@ -15,7 +15,7 @@ from deep_research.models.failures import Verdict, failure, from_status
 from deep_research.models.language_model import SingleModel
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import UNIT, Persistence
+from deep_research.models.retry import REQUEST_TIMEOUTS_PER_UNIT, Persistence
 from deep_research.models.structured import Abilities, Rung
 from deep_research.testing.models import ScriptedProvider
 
@@ -357,7 +357,7 @@ def test_whatever_comes_there_are_four_requests_at_most_true_books_and_the_deadl
     assert (answer.data["requests"] if is_error else answer.requests) == len(came)
     assert usage == total
     assert (
-        seconds <= 60.0 * UNIT + took
+        seconds <= 60.0 * REQUEST_TIMEOUTS_PER_UNIT + took
     )  # a request that began in time may end late only here, where nothing stops it
     if is_error:
         assert answer.verdict in set(Verdict)

@@ -11,7 +11,7 @@ from deep_research.errors import ConfigurationError, ModelError, StopResearch
 from deep_research.limits import Gate
 from deep_research.models.base import Message, ModelCall, ModelProvider, StopReason, TokenUsage
 from deep_research.models.failures import Verdict, failure, from_status
-from deep_research.models.retry import MOST_REQUESTS, Persistence, Tries
+from deep_research.models.retry import MAX_REQUESTS, Persistence, Tries
 from deep_research.models.stream import Pieces
 from deep_research.testing.models import ScriptedProvider
 
@@ -40,8 +40,8 @@ def test_what_may_pass_is_asked_again_with_growing_waits_and_no_sleep_after_the_
     error, tries = send(ScriptedProvider([status(500)]))
     assert (error.verdict, tries.requests, error.data["requests"]) == (
         "transient",
-        MOST_REQUESTS,
-        MOST_REQUESTS,
+        MAX_REQUESTS,
+        MAX_REQUESTS,
     )
     assert time.slept == [0.5, 1.0, 2.0]
 
@@ -154,7 +154,7 @@ def test_the_gate_of_the_service_is_shut_when_it_asks_to_wait_not_that_of_the_mo
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, asyncio.CancelledError])
 def test_what_ends_a_task_passes_untouched_and_the_request_is_lost(time, call, raised):
-    class Book:
+    class Recorder:
         lost = 0
 
         async def reserve(self, provider, call):
@@ -168,15 +168,15 @@ def test_what_ends_a_task_passes_untouched_and_the_request_is_lost(time, call, r
 
     async def unit(error):
         try:
-            await Persistence(book=book).send(
+            await Persistence(usage_recorder=recorder).send(
                 ScriptedProvider([error]), call, Tries(time.now + 9, clock=time)
             )
         except BaseException as caught:
             return caught
 
-    book, error = Book(), raised()
+    recorder, error = Recorder(), raised()
     assert asyncio.run(unit(error)) is error
-    assert book.lost == 1
+    assert recorder.lost == 1
 
 
 @pytest.mark.parametrize("stuck", ["request", "wait", "gate"])

@@ -16,7 +16,7 @@ from deep_research.models.failures import failure, from_status
 from deep_research.models.language_model import SingleModel
 from deep_research.models.model_pool import Chain
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import MOST_REQUESTS, Persistence, Wordings
+from deep_research.models.retry import MAX_REQUESTS, Persistence, Wordings
 from deep_research.models.structured import Abilities
 from deep_research.supervisor.termination import FailureAction, failure_action
 from deep_research.testing.models import ScriptedProvider
@@ -103,7 +103,7 @@ def test_what_was_not_sent_is_not_counted() -> None:
 
     provider = ScriptedProvider(["seven"])
     wordings = Wordings()
-    outcomes(model_of(provider, wordings, book=Poor()), *[asked()] * 9)
+    outcomes(model_of(provider, wordings, usage_recorder=Poor()), *[asked()] * 9)
     assert outcomes(model_of(provider, wordings), asked()) == ["seven"]
 
 
@@ -128,4 +128,4 @@ def test_whatever_comes_and_however_many_ask_at_once_no_wording_is_sent_more_oft
         found = asyncio.run(journey())
         assert all(isinstance(each, ModelError) or each.value for each in found), seed
         sent = Counter(call.messages[-1].content for call in provider.calls)
-        assert max(sent.values()) <= MOST_REQUESTS, (seed, sent)
+        assert max(sent.values()) <= MAX_REQUESTS, (seed, sent)

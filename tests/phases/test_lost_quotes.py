@@ -10,7 +10,7 @@ from deep_research.errors import BudgetError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
-from deep_research.phases.analysis.quote_recovery import MOST_FINDINGS
+from deep_research.phases.analysis.quote_recovery import MAX_FINDINGS
 from deep_research.state import Budget, RunOptions
 from deep_research.state.events import SourcesAnalyzed
 from deep_research.state.journal import MemoryJournal
@@ -128,11 +128,11 @@ def test_a_reading_that_is_in_the_log_asks_for_nothing_again(work):
 
 
 def test_no_more_findings_are_asked_for_than_a_small_request_holds(work):
-    wrong = [quoting("S1", BUILT, f"{WRONG} and {n} times") for n in range(MOST_FINDINGS + 9)]
+    wrong = [quoting("S1", BUILT, f"{WRONG} and {n} times") for n in range(MAX_FINDINGS + 9)]
     made, (asked,) = read(work, *wrong)
-    assert len(re.findall(r"finding F\d+>>", asked)) == MOST_FINDINGS
+    assert len(re.findall(r"finding F\d+>>", asked)) == MAX_FINDINGS
     assert len(re.findall(r"passage P\d+>>", asked)) == 1  # they have the same one
-    assert made.unlocated == MOST_FINDINGS + 9
+    assert made.unlocated == MAX_FINDINGS + 9
 
 
 # Findings that their quotes do not carry

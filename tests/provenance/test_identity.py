@@ -8,10 +8,9 @@ from deep_research.provenance.page_identity import (
     arxiv_of,
     canonical_url,
     doi_of,
-    host_of,
-    same_site,
     without_credentials,
 )
+from deep_research.provenance.sites import host_of, same_site
 
 SAME = {
     "https://example.org/a": [

@@ -15,7 +15,7 @@ from deep_research.provenance.quality import (
     judged,
     primary,
 )
-from deep_research.provenance.sites import class_of, table
+from deep_research.provenance.sites import class_of, publisher_table
 from deep_research.state import Source, SourceKind, SourceQuality
 
 TODAY = date(2026, 1, 1)
@@ -114,7 +114,9 @@ def test_the_users_most_specific_pattern_wins_over_all_signals(address, known, l
 @given(
     st.builds(
         SourceFacts,
-        address=st.one_of(st.text(), st.sampled_from(sorted(table().domains)).map("https://{}/~x".format)),
+        address=st.one_of(
+            st.text(), st.sampled_from(sorted(publisher_table().domains)).map("https://{}/~x".format)
+        ),
         published=st.none() | st.dates(),
         today=st.none() | st.dates(),
         citations=st.none() | st.integers(0, 10**6),

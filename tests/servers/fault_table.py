@@ -18,7 +18,7 @@ from deep_research.models.base import Message, ModelCall, ModelProvider, StopRea
 from deep_research.models.failures import usage_of
 from deep_research.models.language_model import Answer, SingleModel
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import MOST_REQUESTS, UNIT, Persistence
+from deep_research.models.retry import MAX_REQUESTS, REQUEST_TIMEOUTS_PER_UNIT, Persistence
 from deep_research.models.structured import Abilities
 from deep_research.models.tool_calls import ToolSpec
 from deep_research.testing.pace import Pace
@@ -143,8 +143,8 @@ def _looked_at(
             )
         ]
         seen = runner.run(_asked(provider, way, seconds))
-        if seen.seconds > seconds * UNIT + LATE:
-            seen.wrong.append(f"took {seen.seconds:.2f} s of {seconds * UNIT:g}")
+        if seen.seconds > seconds * REQUEST_TIMEOUTS_PER_UNIT + LATE:
+            seen.wrong.append(f"took {seen.seconds:.2f} s of {seconds * REQUEST_TIMEOUTS_PER_UNIT:g}")
         _judge(seen, wanted, server.log)
         if not seen.wrong:
             break
@@ -208,8 +208,8 @@ def _judge(seen: _Seen, wanted: Outcome, log: Sequence[Served]) -> None:
         seen.wrong.append(f"wanted {wanted}")
     if len(log) != seen.outcome.requests:
         seen.wrong.append(f"the server had {len(log)} requests")
-    if len(log) > MOST_REQUESTS:
-        seen.wrong.append(f"more than {MOST_REQUESTS} requests")
+    if len(log) > MAX_REQUESTS:
+        seen.wrong.append(f"more than {MAX_REQUESTS} requests")
     paid = [served.usage for served in log if served.usage is not None]
     in_doubt = any(served.maybe for served in log)
     if seen.usage.is_known is in_doubt:

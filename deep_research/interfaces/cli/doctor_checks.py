@@ -121,7 +121,7 @@ def _profile(profile: Profile) -> str:
 def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
     """One line for what a run would search, another for each service. ``probe`` asks each that a run would ask."""
     from deep_research.sources.search.combined_search import listed
-    from deep_research.sources.search.service_choice import in_order
+    from deep_research.sources.search.service_choice import services_in_order
 
     if settings.local_only:
         yield _local_only(settings)
@@ -131,7 +131,7 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
     nothing = "nothing to search yet: add --corpus PATH, --sample or --search web"
     yield Check("search", OK if names else NOTE, f"a run asks {listed(names)}" if names else nothing)
     by_name = {service.name: service for service in choice.services}
-    for name in in_order(settings.search_urls):
+    for name in services_in_order(settings.search_urls):
         yield _service(name, settings, is_named=name in settings.search)
         if probe and name in by_name:
             yield asyncio.run(_probed_service(by_name[name]))

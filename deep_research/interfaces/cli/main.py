@@ -71,11 +71,11 @@ def _perform(args: Namespace, console: Console, engine: EngineFactory | None) ->
 
             return doctor(args, console)
         case "archive":
-            from deep_research.interfaces.cli.kept_commands import archive_command
+            from deep_research.interfaces.cli.archive_command import archive_command
 
             archive_command(args, console)
         case "memory":
-            from deep_research.interfaces.cli.kept_commands import memory_command
+            from deep_research.interfaces.cli.memory_command import memory_command
 
             memory_command(args, console)
         case "token":
@@ -94,12 +94,12 @@ def _perform(args: Namespace, console: Console, engine: EngineFactory | None) ->
 def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | None) -> int | None:
     """Carry out a command that looks at runs with the store alone, others with an engine, as all are where one is given.
     Raises `Interrupted` after a signal."""
-    from deep_research.interfaces.cli import kept_commands, session, show, verb_commands
+    from deep_research.interfaces.cli import session, session_commands, show, verb_commands
 
     look_commands: dict[str, Callable[[Look], Awaitable[int | None]]] = {
         **dict.fromkeys(("waiting", "status", "delete", "pack", "steer", "pause"), verb_commands.perform),
         "list": verb_commands.list_runs,
-        "sessions": kept_commands.sessions,
+        "sessions": session_commands.sessions,
         "events": verb_commands.events,
         "show": show.show,
         "verify": verb_commands.verify,
@@ -107,7 +107,7 @@ def _perform_on_runs(args: Namespace, console: Console, make: EngineFactory | No
     }
     check_output(args)
     if args.command == "sessions":
-        kept_commands.check_sessions(args)
+        session_commands.check_sessions(args)
     look_command = None if getattr(args, "follow", False) else look_commands.get(args.command)
     if look_command is not None and make is None:
         settings = session.settings_in_force(args)

@@ -29,10 +29,10 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.quote_recovery import (
-    A_READING,
+    TOKENS_PER_READING,
+    apply_requotes,
     doubtful_findings,
-    found_quotes,
-    with_requotes,
+    locate_quotes,
 )
 from deep_research.phases.analysis.reading_choice import choose_reading, found_again
 from deep_research.phases.analysis.reading_plan import left_out, plan_reading, unread, usage_events, whole
@@ -213,7 +213,9 @@ class AnalysisPhase(Phase):
     async def _decide(self, models: RunModels | None, handoff: DoubtInput) -> DoubtOutput | None:
         """What the agent's model says of doubtful sources, where the caps leave a request for that beside a reading and
         what all readings have in common."""
-        spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True) if models else 0
+        spare = (
+            models.affordable(ModelRole.ANALYZER, self.phase, *TOKENS_PER_READING, now=True) if models else 0
+        )
         if not self.spec.can(DECIDE) or (spare is not None and spare < BESIDE_DOUBTS):
             return None
         return await self.ask(DECIDE, handoff, models)
@@ -286,7 +288,7 @@ class AnalysisPhase(Phase):
         if not answer.has_quotes:
             return answer, frozenset()
         size = sum(len(source.content) for source in handoff.sources) // TEXT_UNIT
-        located = await off_loop(size, found_quotes, answer, handoff)
+        located = await off_loop(size, locate_quotes, answer, handoff)
         may_ask = self._can_ask_again(journal.state, models)
         doubtful = await off_loop(size, doubtful_findings, located, handoff) if may_ask else {}
         if not doubtful:
@@ -299,7 +301,7 @@ class AnalysisPhase(Phase):
             return located.answer, frozenset()
         answers = zip(doubtful, requotes.findings, strict=False)
         asked_places = frozenset(place for place, again in answers if again is not None)
-        return await off_loop(size, with_requotes, located, doubtful, requotes, handoff), asked_places
+        return await off_loop(size, apply_requotes, located, doubtful, requotes, handoff), asked_places
 
     def _can_ask_again(self, state: DeepResearchState, models: RunModels | None) -> bool:
         """Whether the caps leave a request beside one for each other reading that is not recorded, and one for what all
@@ -308,7 +310,7 @@ class AnalysisPhase(Phase):
             return False
         plan = state.reading or ReadingPlan()
         remaining = sum(bool(unread(portion, plan, state)) for portion in plan.portions)
-        spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True)
+        spare = models.affordable(ModelRole.ANALYZER, self.phase, *TOKENS_PER_READING, now=True)
         return spare is None or spare >= max(1, remaining) + (len(plan.portions) > 1)
 
     def _shortening(self, told: AnalyzerInput, counter: Counter, models: RunModels | None) -> Shortening:

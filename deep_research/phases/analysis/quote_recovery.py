@@ -1,4 +1,4 @@
-"""Findings of a reading that their quotes do not carry: set beside the nearest passages, and asked for once more."""
+"""Quotes of a reading that support no finding: locates them, and asks the model once for better ones."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ from deep_research.provenance.quotes import QuoteFinder
 from deep_research.text.language import written_in
 from deep_research.text.passages import passages
 
-MOST_OUTPUT = 3_000  # tokens, thoughts included
-MOST_FINDINGS = 20  # of one request
-MOST_QUOTES = 4  # of a finding
-LONGEST_QUOTE = 800  # characters that are shown
-LONGEST_PASSAGE = 1_500
-MOST_PASSAGES = 2  # that come near the words of a finding
-MOST_SHOWN = 5  # passages beside a finding
-NEAR = 0.4  # of the words that a passage has; what has fewer in each is invented, and not asked for
-A_READING = 20_000, 6_000  # tokens in and out, that are left for each reading that is still to come
+MAX_OUTPUT_TOKENS = 3_000  # thoughts included
+MAX_FINDINGS = 20  # of one request
+MAX_QUOTES = 4  # of a finding
+MAX_QUOTE_CHARS = 800  # that are shown
+MAX_PASSAGE_CHARS = 1_500
+MAX_PASSAGES = 2  # that come near the words of a finding
+MAX_SHOWN_PASSAGES = 5  # beside a finding
+MIN_SHARED_SHARE = 0.4  # of its words must stand in one passage; else a quote is invented, and not asked for
+TOKENS_PER_READING = 20_000, 6_000  # in and out, kept free for each reading that is still to come
 
 SYSTEM = f"""\
 You have written down findings with quotes from sources. The findings below (F1, F2 …) are not carried by their quotes: \
@@ -80,21 +80,21 @@ class Requotes(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LocatedAnswer:
-    """An answer whose quotes are in the words of the sources that have them. ``lost_quotes`` are the places of those
-    that none has, by the place of their finding."""
+    """An answer whose located quotes are in the exact words of their source; ``lost_quotes`` maps the index of a finding
+    to the indexes of quotes that no source has."""
 
     answer: AnalyzerOutput
     lost_quotes: Mapping[int, frozenset[int]]
 
-    def located(self, place: int) -> tuple[AnalyzedQuote, ...]:
+    def located_quotes(self, place: int) -> tuple[AnalyzedQuote, ...]:
         """The quotes of a finding that are in a source."""
         quotes = self.answer.findings[place].quotes
         return tuple(quote for n, quote in enumerate(quotes) if n not in self.lost_quotes[place])
 
 
-def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> LocatedAnswer:
-    """Looks for the quotes in all sources of a call, as its agent was given them. A finding has the sources that they
-    turned out to be of."""
+def locate_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> LocatedAnswer:
+    """Looks for the quotes in all sources of a call, as its agent was given them. Adds to a finding the sources in which
+    its quotes were found."""
     finder = _finder(handoff)
     finder.together((q.quote, q.source_id, q.start) for finding in answer.findings for q in finding.quotes)
     lost_quotes: dict[int, frozenset[int]] = {}
@@ -103,7 +103,7 @@ def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> LocatedAnswe
         quotes: list[AnalyzedQuote] = []
         missing: set[int] = set()
         for quote in finding.quotes:
-            words = _words(quote, finder, handoff.sources)
+            words = _in_source_words(quote, finder, handoff.sources)
             missing |= set() if words else {len(quotes)}
             quotes += words or [quote]
         ids = dict.fromkeys((*finding.source_ids, *(quote.source_id for quote in quotes)))
@@ -118,16 +118,16 @@ def doubtful_findings(found: LocatedAnswer, handoff: AnalyzerInput) -> dict[int,
     texts = {source.id: source.content for source in handoff.sources}
     wholes = WholeTexts({source.id: source.title for source in handoff.sources}, texts)
     language = written_in(" ".join(finding.content for finding in found.answer.findings))
-    read = _Passages(handoff.sources)
+    source_passages = _Passages(handoff.sources)
     doubtful: dict[int, DoubtfulFinding] = {}
     for place, finding in enumerate(found.answer.findings):
-        quotes = [_passage(quote, texts[quote.source_id]) for quote in found.located(place)]
+        quotes = [_passage(quote, texts[quote.source_id]) for quote in found.located_quotes(place)]
         lost_quotes = [quote for n, quote in enumerate(finding.quotes) if n in found.lost_quotes[place]]
         support = foundation(one_line(finding.content), quotes, wholes, language) if quotes else None
         is_carried = support is not None and not support.doubts
         if is_carried and not lost_quotes:
             continue
-        if near := read.near(quotes, lost_quotes, None if is_carried else finding):
+        if near := source_passages.near(quotes, lost_quotes, None if is_carried else finding):
             doubtful[place] = DoubtfulFinding(
                 content=finding.content,
                 quotes=tuple(quote.words for quote in quotes),
@@ -135,12 +135,12 @@ def doubtful_findings(found: LocatedAnswer, handoff: AnalyzerInput) -> dict[int,
                 lacking=support.lacking if support else (),
                 passages=near,
             )
-        if len(doubtful) == MOST_FINDINGS:
+        if len(doubtful) == MAX_FINDINGS:
             break
     return doubtful
 
 
-def with_requotes(
+def apply_requotes(
     found: LocatedAnswer, places: Iterable[int], given: RequoteOutput, handoff: AnalyzerInput
 ) -> AnalyzerOutput:
     """The answer with what was given for the findings at these places, as far as it is in a source: quotes beside those
@@ -150,10 +150,10 @@ def with_requotes(
     for place, again in zip(places, given.findings, strict=False):
         if again is None:
             continue
-        content, located = one_line(again.content), found.located(place)
+        content, located = one_line(again.content), found.located_quotes(place)
         source_id = next(iter(findings[place].source_ids), "")
-        requotes = [AnalyzedQuote(source_id=source_id, quote=quote) for quote in again.quotes[:MOST_QUOTES]]
-        fresh = [words for quote in requotes for words in _words(quote, finder, handoff.sources)]
+        requotes = [AnalyzedQuote(source_id=source_id, quote=quote) for quote in again.quotes[:MAX_QUOTES]]
+        fresh = [words for quote in requotes for words in _in_source_words(quote, finder, handoff.sources)]
         if not (fresh or (content and located)):
             continue
         quotes = tuple(dict.fromkeys(fresh if content and fresh else (*located, *fresh)))
@@ -166,6 +166,20 @@ def with_requotes(
     return found.answer.model_copy(update={"findings": tuple(findings)})
 
 
+async def requote(
+    handoff: RequoteInput, model: LanguageModel, rules: ContentRules = DEFAULTS
+) -> RequoteOutput:
+    """What a model gives for the findings: one request for as many of them, from the first on, as it has room for."""
+    requotes, message = await ask_model(
+        model, SYSTEM, MAX_OUTPUT_TOKENS, Requotes, lambda room: _Request(handoff, room), rules
+    )
+    by_id: dict[str, Restatement | None] = dict.fromkeys(message.findings.ids)
+    for item in requotes.findings:
+        if (number := message.findings.id(item.finding)) is not None:
+            by_id[number] = Restatement(content=item.words, quotes=tuple(item.quotes))
+    return RequoteOutput(findings=tuple(by_id.values()))
+
+
 def _passage(quote: AnalyzedQuote, text: str) -> Passage:
     start = max(0, text.find(quote.quote, quote.start))
     return Passage.at(quote.source_id, text, start, start + len(quote.quote))
@@ -173,20 +187,6 @@ def _passage(quote: AnalyzedQuote, text: str) -> Passage:
 
 def _finder(handoff: AnalyzerInput) -> QuoteFinder:
     return QuoteFinder({source.id: source.content for source in handoff.sources})
-
-
-async def requote(
-    handoff: RequoteInput, model: LanguageModel, rules: ContentRules = DEFAULTS
-) -> RequoteOutput:
-    """What a model gives for the findings: one request for as many of them, from the first on, as it has room for."""
-    requotes, message = await ask_model(
-        model, SYSTEM, MOST_OUTPUT, Requotes, lambda room: _Request(handoff, room), rules
-    )
-    by_id: dict[str, Restatement | None] = dict.fromkeys(message.findings.ids)
-    for item in requotes.findings:
-        if (number := message.findings.id(item.finding)) is not None:
-            by_id[number] = Restatement(content=item.words, quotes=tuple(item.quotes))
-    return RequoteOutput(findings=tuple(by_id.values()))
 
 
 class _Request(Message):
@@ -204,7 +204,7 @@ class _Request(Message):
         for number, finding in enumerate(handoff.findings, 1):
             fresh = [passage for passage in dict.fromkeys(finding.passages) if passage not in names]
             aliases = names | {passage: f"P{n}" for n, passage in enumerate(fresh, len(names) + 1)}
-            parts = [self.fenced(f"passage {aliases[text]}", text[:LONGEST_PASSAGE]) for text in fresh]
+            parts = [self.fenced(f"passage {aliases[text]}", text[:MAX_PASSAGE_CHARS]) for text in fresh]
             parts.append(self.fenced(f"finding F{number}", _as_told(finding, aliases)))
             left -= sum(map(self.count, parts))
             if left < 0 and count and self.rules.enabled:
@@ -217,9 +217,9 @@ class _Request(Message):
 
 
 def _as_told(finding: DoubtfulFinding, names: Mapping[str, str]) -> str:
-    lines = [f"Quoted: {one_line(quote)[:LONGEST_QUOTE]}" for quote in finding.quotes[:MOST_QUOTES]]
+    lines = [f"Quoted: {one_line(quote)[:MAX_QUOTE_CHARS]}" for quote in finding.quotes[:MAX_QUOTES]]
     lines += [
-        f"In no source: {one_line(quote)[:LONGEST_QUOTE]}" for quote in finding.lost_quotes[:MOST_QUOTES]
+        f"In no source: {one_line(quote)[:MAX_QUOTE_CHARS]}" for quote in finding.lost_quotes[:MAX_QUOTES]
     ]
     if finding.lacking:
         lines.append(f"Not in the sources quoted: {'; '.join(finding.lacking)}")
@@ -227,7 +227,9 @@ def _as_told(finding: DoubtfulFinding, names: Mapping[str, str]) -> str:
     return f"{one_line(finding.content)[:LONGEST_FINDING]}\n{listed(lines)}"
 
 
-def _words(quote: AnalyzedQuote, finder: QuoteFinder, sources: Sequence[SourceText]) -> list[AnalyzedQuote]:
+def _in_source_words(
+    quote: AnalyzedQuote, finder: QuoteFinder, sources: Sequence[SourceText]
+) -> list[AnalyzedQuote]:
     """The quote in the words of the source that has it; nothing where none has."""
     match = finder.find(quote.quote, quote.source_id, quote.start)
     if match is None:
@@ -247,7 +249,7 @@ def _words(quote: AnalyzedQuote, finder: QuoteFinder, sources: Sequence[SourceTe
 
 
 class _Passages:
-    """The passages of sources with their words, read when the first finding is doubtful."""
+    """The passages of sources with their words, split when `near` is first called."""
 
     def __init__(self, sources: Sequence[SourceText]) -> None:
         self._sources = sources
@@ -263,17 +265,17 @@ class _Passages:
             for source in self._sources
             for passage in passages(source.content)
         ]
-        queries = [(quote.quote[:LONGEST_QUOTE], quote.source_id, 1) for quote in lost]
+        queries = [(quote.quote[:MAX_QUOTE_CHARS], quote.source_id, 1) for quote in lost]
         around: list[str] = []
         if finding is not None:
             around += (
                 text for q in quotes for i, text, _ in self._read if i == q.source_id and q.words in text
             )
             queries.append(
-                (finding.content[:LONGEST_QUOTE], next(iter(finding.source_ids), ""), MOST_PASSAGES)
+                (finding.content[:MAX_QUOTE_CHARS], next(iter(finding.source_ids), ""), MAX_PASSAGES)
             )
         nearest = (text for each in queries for text in self._nearest(*each))
-        return tuple(islice(dict.fromkeys((*around, *nearest)), MOST_SHOWN))
+        return tuple(islice(dict.fromkeys((*around, *nearest)), MAX_SHOWN_PASSAGES))
 
     def _nearest(self, words: str, source_id: str, most: int) -> Iterator[str]:
         """The passages that have most of the words, those of the named source among equals; none that has too few."""
@@ -282,7 +284,7 @@ class _Passages:
         near = (
             text
             for _, text, passage_words in candidates
-            if query_words and len(query_words & passage_words) >= NEAR * len(query_words)
+            if query_words and len(query_words & passage_words) >= MIN_SHARED_SHARE * len(query_words)
         )
         return islice(near, most)
 

@@ -1,8 +1,8 @@
-"""Detection of elements that their own attributes and style hide from a reader. Pure, in linear time.
+"""Finds elements that their own attributes or inline style hide, and removes them. In linear time.
 
-Text that nobody sees is no evidence, and is where orders to programs are put. Only what stands on the element itself is
-looked at: what style sheets hide is not known here. What may be unfolded (``max-height: 0``) and white letters, whose
-background a class may give, are left alone: they are mostly text.
+Text that nobody sees is no evidence, and attackers put orders to programs there. The code looks only at the element
+itself: it does not know what style sheets hide. It leaves what may be unfolded (``max-height: 0``) and white letters,
+whose background a class may give: they are mostly text.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _MAX_STYLE_CHARS = 2_000  # characters of a style that are looked at
 _COMMENT = regex(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _IMPORTANT = regex(r"!\s{0,20}important")
 _NUMBER = regex(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
-# Pixels of a unit, roughly.
-_UNITS = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0, "mm": 3.8,
-          "in": 96.0, "pc": 16.0, "vw": 10.0, "vh": 10.0}  # fmt: skip
+# Roughly.
+_PIXELS_PER_UNIT = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0,
+                    "mm": 3.8, "in": 96.0, "pc": 16.0, "vw": 10.0, "vh": 10.0}  # fmt: skip
 _MAX_UNREADABLE_PIXELS = 2.0  # pixels of a letter
 _FAINT_SHARE = 0.05
-_AWAY = -900.0  # pixels
+_OFF_SCREEN_PIXELS = -900.0
 _COLORS = {"white": "ffffff", "black": "000000"}
 _OFFSETS = ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
 _CLIPPED = regex(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:[5-9]\d|100)(?:\.\d+)?%|circle\(0")
 _GONE = regex(r"scale(?:3d|[xy])?\(\s*0(?:\.0+)?\s*[,)]|opacity\(\s*0(?:\.0+)?%?\s*\)")
-_REVEALED_SHARE = 0.6  # of a page's text: what holds more is shown by a script
+_MAIN_TEXT_SHARE = 0.6  # of a page's text: a script would show an element with more
 _CLEAR = regex(
     r"transparent|(?:rgba|hsla)\([^()]*[,/]\s*0?(?:\.0+|0)%?\s*\)|#[0-9a-f]{3}0\Z|#[0-9a-f]{6}00\Z"
 )
@@ -46,7 +46,7 @@ def is_hidden(element: _Attributes) -> bool:
     if element.get("hidden") is not None or (element.get("aria-hidden") or "").strip().lower() == "true":
         return True
     style = element.get("style")
-    return bool(style) and hides(style or "")
+    return bool(style) and style_hides(style or "")
 
 
 def is_folded(element: _Attributes) -> bool:
@@ -55,7 +55,7 @@ def is_folded(element: _Attributes) -> bool:
     rest = ";".join(
         f"{name}:{value}" for name, value in style.items() if name not in ("display", "visibility")
     )
-    return is_hidden(element) and not hides(rest)
+    return is_hidden(element) and not style_hides(rest)
 
 
 def show(element: HtmlElement) -> None:
@@ -64,11 +64,11 @@ def show(element: HtmlElement) -> None:
         element.attrib.pop(name, None)
 
 
-def drop_hidden(tree: HtmlElement, *, is_revealed: bool = True) -> None:
-    """Takes out of a page what nobody sees. What holds most of its text is there to be shown by a script, and stays,
-    unless no page ``is_revealed`` so."""
+def drop_hidden(tree: HtmlElement, *, keeps_main_text: bool = True) -> None:
+    """Removes hidden elements. Shows `html` and `body` instead, and, if ``keeps_main_text``, an element with more than
+    60 % of the text, which a script would show."""
     hidden = [element for element in tree.iter() if isinstance(element.tag, str) and is_hidden(element)]
-    most = _REVEALED_SHARE * len(tree.text_content()) if hidden and is_revealed else math.inf
+    most = _MAIN_TEXT_SHARE * len(tree.text_content()) if hidden and keeps_main_text else math.inf
     for element in hidden:
         if element.tag in ("html", "body") or len(element.text_content()) > most:
             show(element)
@@ -78,7 +78,7 @@ def drop_hidden(tree: HtmlElement, *, is_revealed: bool = True) -> None:
 
 
 @lru_cache(maxsize=512)
-def hides(style: str) -> bool:
+def style_hides(style: str) -> bool:
     """Whether a ``style`` attribute keeps the text of its element from being seen."""
     properties = _declarations(style)
     size = _pixels(
@@ -91,7 +91,7 @@ def hides(style: str) -> bool:
         or properties.get("content-visibility") == "hidden"
         or (size is not None and size <= _MAX_UNREADABLE_PIXELS)
         or any(_is_faint(properties.get(name, "")) for name in ("opacity", "zoom"))
-        or any((_pixels(properties.get(name, "")) or 0.0) <= _AWAY for name in _OFFSETS)
+        or any((_pixels(properties.get(name, "")) or 0.0) <= _OFF_SCREEN_PIXELS for name in _OFFSETS)
         or any(_CLIPPED.search(properties.get(name, "")) for name in ("clip", "clip-path"))
         or any(_GONE.search(properties.get(name, "")) for name in ("transform", "filter"))
         or _is_a_dot(properties)
@@ -116,9 +116,9 @@ def _declarations(style: str) -> dict[str, str]:
 def _pixels(value: str) -> float | None:
     """A length; None for what is none, and for one in a unit that is not known."""
     match = _NUMBER.fullmatch(value)
-    if match is None or match[2] not in _UNITS:
+    if match is None or match[2] not in _PIXELS_PER_UNIT:
         return None
-    return float(match[1]) * _UNITS[match[2]]
+    return float(match[1]) * _PIXELS_PER_UNIT[match[2]]
 
 
 def _is_faint(value: str) -> bool:

@@ -127,7 +127,7 @@ def _from_tree(tree: HtmlElement, *, is_small: bool) -> tuple[str, str, metadata
     asides.unfold(tree)
     tell_formulas(tree)
     tell_ticks(tree)
-    drop_hidden(tree, is_revealed=not is_small)
+    drop_hidden(tree, keeps_main_text=not is_small)
     is_laid_out = tell_laid_out(tree)
     about = metadata.about(tree, is_searched=not is_small)
     head = metadata.title_of_head(tree)

@@ -12,7 +12,7 @@ from lxml.html import HtmlElement
 from lxml.html.builder import BR, DIV, H2, P
 
 from deep_research.patterns import regex
-from deep_research.sources.extract.hiding import hides, is_hidden
+from deep_research.sources.extract.hiding import is_hidden, style_hides
 from deep_research.sources.extract.plaintext import words
 
 _PICTURE = regex(r"(?:^|[\s_-])(?:mwe-math|tex|latex|math|formula|equation)(?=$|[\s_-])", re.IGNORECASE)
@@ -124,7 +124,7 @@ def _has_names(table: HtmlElement) -> bool:
 
 def _name_of(sign: HtmlElement) -> str:
     around = (sign, *takewhile(lambda outer: outer.tag != "td", sign.iterancestors()))
-    if any(each.get("hidden") is not None or hides(each.get("style") or "") for each in around):
+    if any(each.get("hidden") is not None or style_hides(each.get("style") or "") for each in around):
         return ""
     if sign.tag == "input" and (sign.get("type") or "").lower() in ("checkbox", "radio"):
         return "☐" if sign.get("checked") is None else "☑"

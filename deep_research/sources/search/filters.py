@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
-from deep_research.provenance.page_identity import host_of
+from deep_research.provenance.sites import host_of
 from deep_research.sources.search.base import SearchFilters, SearchResult
 from deep_research.state import SourceKind
 

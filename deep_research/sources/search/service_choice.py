@@ -16,16 +16,17 @@ from deep_research.sources.search.providers import known_providers, make_provide
 if TYPE_CHECKING:
     from deep_research.sources.mcp import McpConnection
 
-WEB = "web"  # among the names: all services that are ready
-CORPUS = "corpus"  # among the names: the user's documents, which need no service
-MCP = "mcp:"  # begins the name of a service that an MCP server is
+# Names that stand for something else than one built-in service.
+WEB = "web"  # all ready services
+CORPUS = "corpus"  # the user's documents
+MCP = "mcp:"  # prefix of a search service on an MCP server
 _KEY = "_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceChoice:
-    """``services`` in the order of preference; ``missing`` says of each that was named and cannot be asked what it
-    needs; ``new_providers`` are those that were made of names."""
+    """``services`` in the order of preference; ``missing`` has an error for each named service that is not ready;
+    ``new_providers`` are created from names; the caller closes them."""
 
     services: tuple[Service, ...] = ()
     missing: tuple[MissingKeyError, ...] = ()
@@ -33,7 +34,8 @@ class ServiceChoice:
 
 
 def has_key(name: str, environment: Mapping[str, str] | None = None) -> bool:
-    """Whether somebody gave this machine a key, or an address, of that service."""
+    """Whether the environment has all required variables of the service, or, if it requires none, an optional API
+    key."""
     variables = os.environ if environment is None else environment
     own_needs = needs(name)
     if own_needs.required:
@@ -43,8 +45,8 @@ def has_key(name: str, environment: Mapping[str, str] | None = None) -> bool:
     )
 
 
-def in_order(urls: Iterable[str] = ()) -> list[str]:
-    """All services: those that somebody gave a key, or an address in ``urls``, then the others."""
+def services_in_order(urls: Iterable[str] = ()) -> list[str]:
+    """The names of all services: first those with a key, or with an address in ``urls``, then the others."""
     names_with_url = set(urls)
     return sorted(known_providers(), key=lambda name: not (name in names_with_url or has_key(name)))
 
@@ -60,21 +62,22 @@ def choose_services(
     contact: str | None = None,
     connect: Callable[[str], McpConnection] | None = None,
 ) -> ServiceChoice:
-    """The services that ``names`` stand for. Without names it is none where there are ``documents``, else those that
-    have a key. ``timeout`` is in seconds, for one request; ``urls`` says where services are by name;
-    ``contact`` is told to services that want one; ``connect`` gives the connection to an MCP server by its name, for
-    services such as ``mcp:notes``.
+    """The services that ``names`` stand for. Without names: none if there are ``documents``; otherwise all ready
+    services, if at least one has a key or an address, else none. ``timeout`` is in seconds, for one request; ``urls``
+    are the addresses of services by name; ``contact`` goes to services that want one; ``connect`` gives the connection
+    to an MCP server by its name, for services such as ``mcp:notes``.
 
-    A service that lacks its key is passed over and told. Raises `UnknownNameError`, `ConfigurationError`.
+    A service that lacks its key is skipped; if it was named, it is in ``missing``. Raises `UnknownNameError`,
+    `ConfigurationError`.
     """
     for service in urls:
         needs(service)  # raises for a name that nobody has
     selection: list[str | SearchProvider] = []
     if not names and not documents:
-        every = in_order(urls)
+        every = services_in_order(urls)
         selection += every if any(name in urls or has_key(name) for name in every) else []
     for name in names:
-        selection += in_order(urls) if name == WEB else [name] if name != CORPUS else []
+        selection += services_in_order(urls) if name == WEB else [name] if name != CORPUS else []
     services: list[Service] = []
     missing: list[MissingKeyError] = []
     providers: list[SearchProvider] = []

@@ -1,4 +1,4 @@
-"""Deadlines hold however slowly a service is, and who goes away leaves nothing behind."""
+"""Providers keep deadlines however slow the service is, and close the connection of a cancelled search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deep_research.testing.pace import Lateness, Pace
 from deep_research.testing.search_bench import Bench, Outcome
 from deep_research.testing.service_bench import until
 
-# Tried in turn: a machine that stands still until the deadline asks nobody.
+# Tried in turn: on a stalled machine the deadline may pass before the request is sent.
 _SECONDS = (0.2, 0.2, 0.2, 0.8, 3.2, 12.8)
 _GRACE_SECONDS = 0.1
 
@@ -27,7 +27,7 @@ async def headers_that_drip_are_left_in_time(bench: Bench) -> None:
     await _in_time(bench, "drip-headers", times=None, interval=0.05)
 
 
-async def who_cancels_closes_the_connection(bench: Bench) -> None:
+async def a_cancelled_call_closes_the_connection(bench: Bench) -> None:
     for kind in ("hang", "drip-body", "drip-headers"):
         bench.server.fail(kind)
         before, others = len(bench.server.log), max(0, bench.server.connections - 1)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from deep_research.errors import AppendRefusedError, RunNotFoundError
 from deep_research.state.identity import sha256_hex
 from deep_research.store import Command, RunRow
-from deep_research.store.base import Append, NewRun, refused
+from deep_research.store.base import Append, NewRun, refused_error
 from deep_research.store.listing import utc_text
 
 PIECE_BYTES = 900_000  # of a body in one document
@@ -29,7 +29,7 @@ def checked_row(document: Document | None, append: Append) -> tuple[RunRow, Appe
         why = "its fence was raised"
     elif row.last_seq != append.expected:
         why = f"its log is at {row.last_seq}, not {append.expected}"
-    return row, refused(lane, why) if why else None
+    return row, refused_error(lane, why) if why else None
 
 
 def new_row(append: Append, new: NewRun) -> RunRow:

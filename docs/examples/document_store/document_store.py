@@ -53,7 +53,14 @@ from deep_research.logs import masked
 from deep_research.state import CommandKind, RunStatus
 from deep_research.state.journal import PageHead, missing
 from deep_research.store import Command, Lane, Owner, RunCursor, RunFilter, RunRow, SavedPage, Store, Watch
-from deep_research.store.base import Append, StoredEvent, busy, claim_order, refuse_completed, refused
+from deep_research.store.base import (
+    Append,
+    StoredEvent,
+    busy_error,
+    claim_order,
+    refuse_completed,
+    refused_error,
+)
 from deep_research.store.listing import EVERY_RUN, utc_text
 
 PAGE_RUNS = 100  # that are asked for at once
@@ -127,12 +134,14 @@ class DocumentStore(Store):
         """A transaction may be done again and ``closing`` must not: so the run first takes no more commands, and then
         those that are left are named once."""
         if append.lane.closed:
-            return refused(append.lane, "an earlier append was refused")
+            return refused_error(append.lane, "an earlier append was refused")
         if append.projection.status is RunStatus.COMPLETED and append.closing is not None:
             left = self._transact(partial(self._refuse_commands, append))
             if isinstance(left, AppendRefusedError):
                 return left
-            append = append.closed([command for command in left if command.id not in append.consumed])
+            append = append.with_leftover_commands(
+                [command for command in left if command.id not in append.consumed]
+            )
         return self._transact(partial(self._write, append))
 
     def _refuse_commands(
@@ -210,9 +219,9 @@ class DocumentStore(Store):
         document = transaction.get(run_path(run_id))
         row = row_of(document, run_id)
         if row.owned(self.now()) and row.fence != over:
-            raise busy(row)
+            raise busy_error(row)
         if answered is not None and not row.claimable(self.now(), answered):
-            raise busy(row)
+            raise busy_error(row)
         stops = [c for c in commands_of(transaction, run_id) if c.kind == CommandKind.CANCEL]
         row = replace(row, owner=owner, fence=row.fence + 1, lease_until=self.now() + self.lease)
         if answered is not None:
@@ -243,7 +252,7 @@ class DocumentStore(Store):
     def _delete(self, run_id: str, transaction: Transaction) -> None:
         row = row_of(transaction.get(run_path(run_id)), run_id)
         if row.owned(self.now()):
-            raise busy(row)
+            raise busy_error(row)
         gone = [run_path(run_id), *(command_path(run_id, c.id) for c in commands_of(transaction, run_id))]
         for event in transaction.find(Query(f"{run_path(run_id)}/events")):
             gone += body_paths(f"{run_path(run_id)}/events/{event['seq']:012}", event)

@@ -10,7 +10,7 @@ import pytest
 from made import web_page
 
 from deep_research.provenance.page_requests import FILE
-from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.hiding import style_hides
 from deep_research.sources.extract.html import check_readable
 from deep_research.sources.extract.plaintext import UnreadableError
 
@@ -87,13 +87,13 @@ def text_of(element: str) -> str:
 
 @pytest.mark.parametrize("style", HIDING)
 def test_what_a_style_hides_is_not_in_the_text(style):
-    assert hides(style)
+    assert style_hides(style)
     assert TOLD not in text_of(f'<p style="{style}">{TOLD}</p>')
 
 
 @pytest.mark.parametrize("style", SHOWING)
 def test_what_a_style_shows_is_in_the_text(style):
-    assert not hides(style)
+    assert not style_hides(style)
     assert TOLD in text_of(f'<p style="{style}">{TOLD}</p>')
 
 
@@ -125,7 +125,7 @@ def test_what_nobody_sees_is_not_in_the_text(element):
     "style", [";" * 10**6, "color:" * 10**5, "/*" * 10**5, "clip:rect(" + "0 " * 10**5, "color:rgba(" * 10**5]
 )
 def test_hostile_styles_take_no_time(style, seconds):
-    assert seconds(0.05, lambda: hides(style)) < 0.05
+    assert seconds(0.05, lambda: style_hides(style)) < 0.05
 
 
 # What a page asks of its reader
