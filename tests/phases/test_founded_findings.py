@@ -188,13 +188,13 @@ def test_an_agent_that_gives_no_quotes_word_for_word_is_taken_at_its_word():
 
 
 def test_a_text_is_read_once_for_all_findings_of_a_batch_and_all_that_are_set_against_it(monkeypatch):
-    read, prepare = [], recorded_findings.SourceText
+    read, prepare = [], recorded_findings.EvidenceText
 
     def counted(text, **more):
         read.append(text)
         return prepare(text, **more)
 
-    monkeypatch.setattr(recorded_findings, "SourceText", counted)
+    monkeypatch.setattr(recorded_findings, "EvidenceText", counted)
     analyzed(*LIES, *((IN.format(year), BUILT) for year in range(1710, 1740)))
     assert read.count(ORM_TEXT) == 1
     deep, wholes = (

@@ -295,7 +295,7 @@ def test_many_quotes_are_found_in_many_texts_while_few_of_them_are_prepared(held
 def test_whole_texts_of_a_batch_are_prepared_a_few_at_a_time(monkeypatch):
     made = []
     monkeypatch.setattr(recorded_findings, "Prepared", Few)
-    monkeypatch.setattr(recorded_findings, "SourceText", lambda text, title: made.append(title) or object())
+    monkeypatch.setattr(recorded_findings, "EvidenceText", lambda text, title: made.append(title) or object())
     texts = long_texts(8)
     wholes = WholeTexts({name: name for name in texts}, texts)
     for name in texts:
