@@ -17,6 +17,7 @@ from deep_research.interfaces.cli.console import MEANINGS
 from deep_research.interfaces.cli.options import COMMANDS, COMMON, PROGRAM, Option
 from deep_research.setting_fields import SettingGroup, bounds, flatten, group_of
 from deep_research.settings import Settings, env_variable, preset_names
+from deep_research.state import ParkedKind
 from deep_research.state.transitions import mermaid
 
 HERE = Path(__file__).resolve().parent
@@ -175,60 +176,87 @@ VALUE` or `--option=VALUE`; you cannot abbreviate them, but common ones have a l
 is an option. For completion, add one line to the start-up file of your shell: `eval "$(deep-research completion
 bash)"`, the same with `zsh`, or `deep-research completion fish | source`.
 
-- The report (Markdown) goes to stdout, or to the file of `--out`; everything else goes to stderr. On a terminal the
-  report has no backslashes and entities, which protect it elsewhere.
-- On a terminal, progress is redrawn in place. Elsewhere it is a line for each finished phase and sub-query. With
-  `--verbose` or log lines it is plain lines on a terminal too. `NO_COLOR` works. Progress counts the documents that
+- The report (Markdown) goes to stdout, or to the file of `--out`; everything else goes to stderr. On a terminal
+  the report is printed without Markdown escapes.
+- On a terminal, progress is redrawn in place. Elsewhere it is one line for each finished phase and sub-query; so it
+  is on a terminal with `--verbose`, or if log lines are printed. `NO_COLOR` works. Progress counts the documents that
   are indexed, and the pages of a web search.
 - `--verbose` shows the plan, the reasons for gaps and decisions, and a line for every step.
 - With `--json`, stdout is only JSON, and progress appears only with `--verbose`. `--out` then also writes the
   report.
-- A run keeps its options (length, rounds, sources). `resume ID --set report_words=120` ends with 2 if the run began
-  with another length.
+- A run keeps its options (length, rounds, sources). If the run began with another length, `resume ID --set
+  report_words=120` prints an error and its exit code is 2.
 - Ctrl-C and SIGTERM stop a run and print how to resume it. A second signal ends the process at once.
 - A run keeps its set-up. `resume ID` takes models, services, gates and settings from the run, and searches its
-  documents where they were; you need `--corpus` only if they moved. A value in the call, the environment, a file or
-  a preset overrides the run's. If it differs, `resume` says so and ends with 2. With `--with-new-setup` it
-  continues with the new values; the log and the report's limits say so. A run with agents or hooks of a Python
-  program has to be resumed from that program.
+  documents where they were; you need `--corpus` only if they moved. If you give
+  another value, as an argument, in the environment, a file or a preset, `resume` names the difference and its exit
+  code is 2. With `--with-new-setup` it continues with the new values; the log and the report's limits say so. If a
+  Python program gave a run its agents or hooks, resume the run from that program.
 - `status` shows the answer so far to each part of the question and each sub-query, and what failed, even while the
   run works: [driving a run](driving.md).
 - `list` and `status` say why a run stopped and how far it is: searches done and planned, sources and findings,
-  tokens, dollars, and seconds of work over all processes. Dollars are unknown if a price is; everything is unknown
-  if the log cannot be read. A killed process loses the seconds since its last record.
+  tokens, dollars, and seconds of work over all processes. The dollars are unknown if a model's price is unknown;
+  everything is unknown if the log cannot be read. A killed process loses the seconds since its last record.
 - Below the report, `run` and `show` say if the models did not see everything that was found, and how many parts of
   the question the report answers.
-- `show FILE` opens an evidence pack read-only. A damaged, foreign, newer or harmful file ends in one line and with
-  2. Only the file of `--out` is written.
+- `show FILE` opens an evidence pack read-only. A damaged, foreign, newer or harmful file gives one error line
+  and exit code 2. It writes only the file of `--out`.
 - `list --limit 20` prints a page; `--after ID` with the last run of a page prints the next one.
 """
-JSON_CONTRACT = """\
+_KINDS = ", ".join(f"`{kind}`" for kind in ParkedKind)
+JSON_CONTRACT = f"""\
 ## JSON
+
+A *run object* has `research_id`, `query`, `user_id`, `session_id`, `status`, `reason`, `phase`, `iteration`,
+`created_at`, `updated_at`, `priority` and `not_before` (of a queued run). Why it stopped: `message` (of an aborted
+run), `waiting_for`, `until`, `pause_id` and `parked_kind` (of a parked run). How far it is: `seconds`,
+`searches_done`, `searches_planned`, `sources`, `findings`, `tokens`, `cost_usd`, `answer_coverage`. The values of
+`parked_kind` are {_KINDS}.
+
+A *turn object* has `research_id`, `user_message`, `question` (as it was researched), `answer`, `sources`, `status`,
+`searches` and `at`. A *memory object* has `id`, `user_id`, `kind`, `text`, `words` (from which it was made), `run_id` and
+`at`.
 
 | command | prints |
 | --- | --- |
-| `run`, `resume`, `show` | one object with the fields of `ResearchResult` (`show FILE`: of the run in the pack): \
-`status`, `report`, `sources`, `findings`, `claims`, `citations`, `completeness` (0 to 1, how much \
-of the question the findings cover), `probability` (0 to 1, that the passages of a run without a model \
-contain the answer), … |
+| `run`, `resume`, `answer`, `show` | one object with the fields of `ResearchResult` \
+(`show FILE`: of the run in the pack): `status`, `report`, `sources`, `findings`, `claims`, `citations`, \
+`completeness` (0 to 1, how much of the question the findings cover), `probability` (0 to 1, that the passages of \
+a run without a model contain the answer), … |
 | `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
 `cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `set_aside`, `caps`, \
 `notes` |
 | `show --budget` | one object: `caps` (`name`, `cap`, `usage`), `usage`, `fidelity`, `least_kept` (the texts that were \
 shortened most), `notices` (with limits), `advice` |
-| `list` | an array of objects like that of `cancel` |
-| `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
-`updated_at`; why: `message` (of an aborted run), `waiting_for`, `until`, `pause_id`, `parked_kind` (of a parked one: \
-`question` or `outage`); how far: `seconds`, `searches_done`, `searches_planned`, `sources`, `findings`, `tokens`, \
-`cost_usd`, `answer_coverage` |
-| `status` | the object of `cancel`, and `answers`: for each part of the question and each sub-query its \
+| `show --claims` | one object: `claims` and `repairs`, as in `ResearchResult` |
+| `list` | an array of run objects |
+| `submit`, `cancel` | one run object |
+| `status` | one run object, and `answers`: for each part of the question and each sub-query its \
 `question`, `state` \
 (`open`, `searched`, `found`, `answered`, `partly`, `not_found`, `failed`), at most three `sentences` (`text`, \
 `source_ids`), and the `reason` if there is no answer; `limits` and `notices`: what failed or was left out |
 | `events` | one JSON object for each event, one a line |
-| `delete` | `{"deleted": ID}` |
-| `serve`, `researcher` | `{"address": URL}` as soon as it listens |
-| `token add`, `token revoke` | `{"name": NAME, "token": TOKEN}`; `{"revoked": NAME}` |
+| `waiting` | an array of objects: `research_id`, `query`, `user_id`, `session_id`, `kind`, `waiting_for`, `until`, \
+`asks` (whether it takes an answer), `answer_schema` (JSON schema of the answer) |
+| `wake` | an array of objects: `research_id`, `status` |
+| `steer`, `pause`, `delete` | `{{"steered": ID}}`, `{{"paused": ID}}`, `{{"deleted": ID}}` |
+| `answer --no-run` | `{{"answered": ID}}` |
+| `worker` | `{{"runs": N}}` when it ends: the runs that it worked on |
+| `serve`, `researcher` | `{{"address": URL}}` as soon as it listens |
+| `chat` | one turn object for each question, one a line |
+| `assist` | one object, the plan: `id`, `request`, `steps`, `index`, `completed`, `messages`, `status`, `message`, … |
+| `assist --list` | an array of objects: `id`, `request`, `steps`, `index`, `status`, `message` |
+| `assist --delete` | nothing |
+| `sessions list` | an array of objects: `session_id`, `user_id`, `title`, `question` (the first), `turns`, \
+`created_at`, `updated_at` |
+| `sessions show` | an array of turn objects, oldest first |
+| `sessions export` | one object: `session_id`, `user_id`, `turns` (turn objects); with `--out` nothing |
+| `sessions rename`, `sessions delete` | `{{"renamed": SESSION}}`; `{{"deleted": SESSION, "runs": N}}` |
+| `memory list` | an array of memory objects |
+| `memory show`, `memory add`, `memory edit` | one memory object |
+| `memory export` | one object: `user_id`, `entries` (memory objects); with `--out` nothing |
+| `memory forget` | `{{"forgotten": N}}` |
+| `token add`, `token revoke` | `{{"name": NAME, "token": TOKEN}}`; `{{"revoked": NAME}}` |
 | `token list` | an array of objects: `name`, `user`, `role`, `created`, `revoked`, `max_open_runs`, `max_usd` |
 | `pack` | one object, the manifest: `research_id`, `package`, `checker`, `members` (`size`, `sha256` by name) |
 | `verify` | one object: `holds`, `research_id`, `members`, `texts`, `quotes`, `claims`, `failures` and `differing` \
@@ -237,10 +265,10 @@ shortened most), `notices` (with limits), `advice` |
 | `archive list` | an array of objects: `content_hash`, `archived_at`, `expires_at`, `size` in bytes |
 | `archive restore` | one object: `content_hash`, `content`, `item_id`, `item_type`, `archived_at`, `archive_reason`, \
 `original_tokens`, `metadata` |
-| `archive clean` | `{"removed": N}` |
+| `archive clean` | `{{"removed": N}}` |
 | `doctor` | one object: `ok`, `checks` (`name`, `state`, `detail`), `settings` (`name`, `value`, `origin`) |
 
-An error is one object on stderr: `{"error": {"code": …, "message": …, "hint": …}}`. After Ctrl-C its code is
+An error is one object on stderr: `{{"error": {{"code": …, "message": …, "hint": …}}}}`. After Ctrl-C its code is
 `interrupted`, and its hint has the command that resumes the run.
 """
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from deep_research.testing.service_bench import forms
+from deep_research.testing.service_bench import encoded_forms_of_key
 
 
 def leaks(text: str, keys: Mapping[str, str]) -> list[str]:
     """The names of the keys that are in a text in whatever form."""
-    return [name for name, key in keys.items() for form in forms(key) if form in text]
+    return [name for name, key in keys.items() for form in encoded_forms_of_key(key) if form in text]
 
 
 class Loudest(logging.Handler):

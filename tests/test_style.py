@@ -22,10 +22,10 @@ UNIT = re.compile(
     r"MAX|MIN|SECONDS|MS|BYTES|CHARS|WORDS|TOKENS|LINES|COUNT|LIMIT|RATIO|SHARE|WEIGHT|_PER_|DAYS|HOURS|DEPTH|SIZE|VERSION"
 )
 ALLOWED = {
-    "variables that are bare participles": 644,
+    "variables that are bare participles": 642,
     "functions that are bare participles": 1,
     "module docstrings that are clauses": 15,
-    "numeric constants without a unit": 244,
+    "numeric constants without a unit": 243,
 }
 # A handle is as a future of asyncio, whose `done` it has.
 PUBLIC_PARTICIPLES = {"ResearchHandle.done"}

@@ -11,7 +11,7 @@ from deep_research.patterns import regex
 from deep_research.settings import Settings
 from deep_research.sources.search.policy import Service
 from deep_research.state import ModelRole
-from deep_research.state.setup import NAMED, ROLES
+from deep_research.state.setup import ROLES, ROLES_WITH_OWN_MODEL_ONLY
 
 FOUND_SITES = "sites that are found"
 _VARIABLE_PART = regex(r"\{\w{1,40}\}")  # of an address, such as the language of an edition
@@ -62,9 +62,13 @@ def _merge(destinations: Iterable[Destination]) -> Iterable[Destination]:
 
 
 def _of_models(roles: ModelRoles) -> Iterator[Destination]:
-    active_roles = {*ROLES, ModelRole.JUDGE, *NAMED} if roles.asked is None else roles.asked
+    active_roles = (
+        {*ROLES, ModelRole.JUDGE, *ROLES_WITH_OWN_MODEL_ONLY} if roles.asked is None else roles.asked
+    )
     chains = {
-        role: tuple(roles.by_role.get(role, ()) if role in NAMED else roles.chain_of(role))
+        role: tuple(
+            roles.by_role.get(role, ()) if role in ROLES_WITH_OWN_MODEL_ONLY else roles.chain_of(role)
+        )
         for role in ModelRole
         if role in active_roles
     }

@@ -143,7 +143,7 @@ class Parts:
         worker = self.phases[DeepResearchPhase.GATHERING]
         assert isinstance(worker, GatheringPhase)
         worker.tasks.check(options.tasks.sources, options.tasks.tools)
-        only_tasks = bool(worker.tasks.sources.own) and not self.sources.any
+        only_tasks = bool(worker.tasks.sources.own) and not self.sources.can_search
         if only_tasks and options.gathering != "agents" and AgentRole.GATHERER.value not in self.setup.agents:
             raise NoSearchProviderError(
                 "Only data sources of tasks are given, and sub-queries are not tasks.",
@@ -269,7 +269,7 @@ def _assembled(settings: Settings, arguments: EngineArguments, clock: Clock, bes
         sources=sources,
         calls=calls,
         models=roles,
-        searches=bool(sources.any or AgentRole.GATHERER in agents or arguments.data_sources),
+        searches=bool(sources.can_search or AgentRole.GATHERER in agents or arguments.data_sources),
         local_only=settings.local_only,
         archive=archive,
         conversation=conversation,
@@ -346,7 +346,7 @@ def _phases(
 
 def _looking(phase: DeepResearchPhase, sources: Sources) -> dict[str, Any]:
     """By what a phase looks whether something can be found."""
-    knows = {"knows": sources.gatherer.knows if sources.any else None}
+    knows = {"knows": sources.gatherer.knows if sources.can_search else None}
     match phase:
         case DeepResearchPhase.PLANNING:
             gatherer = sources.gatherer

@@ -1,4 +1,4 @@
-"""From settings to evidence: what is searched, how pages are read, who gathers."""
+"""Build the search services, the corpus and the page reader from the settings."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from deep_research.sources.fetch.hosts import Hosts
     from deep_research.sources.fetch.pages import WebPages
 
-# Of the time that the search for one sub-query may take: for one request to a service, so that another can still answer,
-# and until what was read is made do with.
+# Shares of `operation_timeout`: for one request to a service, so that another can still answer; and after which the
+# gatherer uses what it has read.
 _REQUEST_TIME_SHARE, _PATIENCE_TIME_SHARE = 0.4, 0.8
 Close = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where evidence comes from. ``per_loop`` let go of what the running loop has open, and may be called again and
-    again; ``missing`` are services that were named and cannot be asked."""
+    """Where evidence comes from. Call each of ``per_loop`` to release what the running loop holds; it may be called
+    again. ``missing`` are services that were named and lack a key."""
 
     gatherer: SearchGatherer
     services: Sequence[Service]
@@ -50,13 +50,13 @@ class Sources:
     per_loop: Sequence[Close]
 
     @property
-    def any(self) -> bool:
+    def can_search(self) -> bool:
         """Whether there is anything to search."""
         return bool(self.services or self.corpus)
 
     def check_certificates(self) -> None:
-        """Raises `ConfigurationError` where services are to be asked, and the environment names certificates that cannot
-        be read: without them none answers."""
+        """Raises `ConfigurationError` if the certificate files in the environment cannot be read and an HTTP service is
+        used: without them none answers."""
         if all(service.local for service in self.services):
             return
         # What searches documents alone needs no HTTP.
@@ -69,7 +69,7 @@ class Sources:
             tls()
 
     def check_kinds(self, kinds: Sequence[str]) -> None:
-        """Raises `UnknownNameError` for a kind of sources that nothing which is searched declares."""
+        """Raises `UnknownNameError` for a source type that no service has."""
         declared = {str(kind) for service in self.services for kind in service.types}
         declared |= {SourceType.DOCUMENT.value} if self.corpus else set()
         for kind in kinds:
@@ -89,9 +89,10 @@ def make_sources(
     permissions: Permissions,
     connections: McpConnections,
 ) -> Sources:
-    """``beside`` is what tasks alone search, whose pages are read too; ``pages`` is what reads pages in place of our
-    own. What the ``permissions`` do not name is not there. Raises `UnknownNameError`, `ConfigurationError`."""
-    corpus = make_corpus(settings, extractor) if _may_read(permissions) else None
+    """``beside``: providers that only tasks search; their pages are read too. ``pages`` reads pages in place of the
+    engine's own reader. Leaves out the sources that ``permissions`` exclude. Raises `UnknownNameError`,
+    `ConfigurationError`."""
+    corpus = make_corpus(settings, extractor) if _may_search_documents(permissions) else None
     choice = _permitted(_services(settings, search, calls, connections), permissions)
     web = any(not getattr(each, "local", True) for each in (*choice.services, *beside))
     own = make_pages(settings, store, extractor) if web and settings.fetch.enabled else None
@@ -202,17 +203,17 @@ def _services(
     )
 
 
-def _may_read(permissions: Permissions) -> bool:
+def _may_search_documents(permissions: Permissions) -> bool:
     """Whether documents may be searched."""
-    kinds = permissions.kinds
-    of_kind = kinds is None or SourceType.DOCUMENT.value in kinds
-    return of_kind and permissions.may_search(CORPUS, local=True)
+    source_types = permissions.kinds
+    has_documents = source_types is None or SourceType.DOCUMENT.value in source_types
+    return has_documents and permissions.may_search(CORPUS, local=True)
 
 
 def _permitted(choice: ServiceChoice, permissions: Permissions) -> ServiceChoice:
     """The services that may be asked."""
-    kinds = permissions.kinds
-    may_web = kinds is None or bool(set(kinds) - {SourceType.DOCUMENT.value})
+    source_types = permissions.kinds
+    may_web = source_types is None or bool(set(source_types) - {SourceType.DOCUMENT.value})
     services = tuple(
         service
         for service in choice.services

@@ -32,12 +32,11 @@ BYTES_A_TOKEN = 3.0  # expected of prose without an encoding: English takes 4.5,
 MEASURED = (2.0, 6.0)  # what is believed of a measurement
 CAUTION = 0.9  # of what was measured: the next texts may be others
 IN_PLACE = 20_000  # characters that are counted on the loop; more take a thread
+MAX_REMEMBERED_TEXTS = 100_000  # whose counts are kept, those asked for last
 # Tokens that services add around what is sent, at most: for a request, for each part of a turn, for a form or tools.
 PER_CALL, PER_MESSAGE, PER_FORM = 64, 12, 600
 
 log = get_log("tokens")
-
-MOST = 100_000  # texts that are remembered, those asked for last
 
 
 class Encoding(Protocol):
@@ -92,8 +91,8 @@ def encodings() -> Encodings:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Counts for one model. ``encoding`` is its own, or None where there is none that can be had; then tokens are
-    expected by the bytes. ``name`` says how is counted."""
+    """Counts for one model. ``encoding``: the model's own; None if unavailable, then tokens are estimated from bytes.
+    ``name``: how it counts."""
 
     encoding: Encoding | None = None
     name: str = ""
@@ -125,7 +124,7 @@ class Counter:
         return len(self.encoding.encode_ordinary(text)) if self.encoding is not None else _bytes(text)
 
     async def bound_of(self, call: ModelCall) -> int:
-        """How many tokens a call has as input at most, what the service adds included."""
+        """Return an upper bound on the input tokens of a call, with what the service adds."""
         return await self._of(call, self.bound)
 
     async def expected_of(self, call: ModelCall) -> int:
@@ -133,7 +132,7 @@ class Counter:
 
     @staticmethod
     def bytes_of(call: ModelCall) -> int:
-        """Those of all texts of a call."""
+        """Return the UTF-8 bytes of all texts of a call."""
         return sum(map(_bytes, _texts(call)))
 
     async def _of(self, call: ModelCall, count: Callable[[str], int]) -> int:
@@ -182,7 +181,7 @@ class Counts:
             found = counter.expected(text)
             with self._lock:
                 self._known[content_hash, counter.name] = found
-                while len(self._known) > MOST:
+                while len(self._known) > MAX_REMEMBERED_TEXTS:
                     self._known.popitem(last=False)
         return found
 

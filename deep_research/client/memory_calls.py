@@ -90,7 +90,7 @@ class MemoryCalls(ABC):
         everything: bool = False,
         user_id: str | None = None,
     ) -> int:
-        """Forget entries without a trace, and say how many they were."""
+        """Delete entries for good, and return their number. Raises `MemoryNotFoundError` if none of the ids exists."""
         entry_ids = [ids] if isinstance(ids, str) else None if ids is None else [str(each) for each in ids]
         content: dict[str, Any] = {"ids": entry_ids, "kinds": _names(kinds), "user_id": user_id}
         if everything:

@@ -23,7 +23,7 @@ MAX_RUNS = 16  # that this process works on or holds in its queue
 POLL_SECONDS = 0.2  # between looks at a run that is waited for
 ENTER_SECONDS = 10.0  # for a run that is gone on with to be at work, before its caller is answered
 RETRY_SECONDS = 0.05  # before a run that is taken up is looked at again
-GOING = (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING)
+UNFINISHED = (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING)
 log = get_log("mcp")
 
 
@@ -113,7 +113,7 @@ class BackgroundRuns:
         """Until a run ends or parks, at most for so many seconds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while (await self.engine.summary(research_id)).status in GOING:
+        while (await self.engine.summary(research_id)).status in UNFINISHED:
             if (left := deadline - loop.time()) <= 0:
                 return
             await asyncio.sleep(min(POLL_SECONDS, left))
@@ -131,7 +131,8 @@ class BackgroundRuns:
             await asyncio.gather(*late, return_exceptions=True)
 
     def interrupt(self, run: BackgroundRun) -> None:
-        """Cancel the work on a run, which can be resumed."""
+        """Cancel the work on a run, which can be resumed. Does nothing once `close` was called: the engine then parks
+        all runs."""
         if not self._is_closing:
             run.task.cancel()
 

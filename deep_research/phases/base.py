@@ -160,7 +160,7 @@ class Phase(ABC):
                 hint="A page may have caused this; see docs/search.md.",
                 role=self.role.value,
             )
-        notes = query_filter.note(self.role.value)
+        notes = query_filter.dropped_notes(self.role.value)
         return changed.model_copy(update={"notes": (*changed.notes, *notes)}) if notes else changed
 
     async def _called(

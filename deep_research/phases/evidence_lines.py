@@ -78,8 +78,9 @@ def levels(findings: Iterable[Finding], names: Mapping[str, str]) -> str:
     return "; ".join(f"{level.value}: {', '.join(each)}" for level, each in by_level.items() if each)
 
 
-def with_names(draft: str, names: Mapping[str, str]) -> str:
-    """The draft as a model reads it: names in place of the ids that it was given."""
+def with_short_names(draft: str, names: Mapping[str, str]) -> str:
+    """Replace the ids in the references of a draft by the short names that the model knows. Drops references with
+    unknown ids."""
 
     def replace_ids(match: re.Match[str]) -> str:
         labels = [names[each] for each in ids_in(match.group()) if each in names]

@@ -32,7 +32,7 @@ from deep_research.state import (
 
 _H = TypeVar("_H", bound="Handoff")
 
-log = get_log("asking")
+log = get_log("handoff")
 Change = Callable[[str], str]
 _TALKING = (DeepResearchPhase.PLANNING, DeepResearchPhase.SYNTHESIS)  # the phases that know the conversation
 
@@ -196,7 +196,7 @@ class Proposal(Record):
 
 
 class QueryFilter:
-    """What may be asked of the queries of one answer. ``kept`` and ``dropped`` count them."""
+    """Removes from proposed queries what may not leave the machine; counts them as ``kept`` and ``dropped``."""
 
     def __init__(self, question: str, instructions: str | None) -> None:
         self._question = question
@@ -209,13 +209,15 @@ class QueryFilter:
         self.dropped += bool(query.strip()) and not text
         return text
 
-    def note(self, role: str) -> tuple[str, ...]:
-        """What is told of those that were dropped."""
+    def dropped_notes(self, agent_role: str) -> tuple[str, ...]:
+        """Log the dropped queries and return a note for the report."""
         if not self.dropped:
             return ()
-        log.warning("queries_dropped", agent=role, queries=self.dropped)
-        many = "A search" if self.dropped == 1 else f"{self.dropped} searches"
-        were = "was" if self.dropped == 1 else "were"
+        log.warning("queries_dropped", agent=agent_role, queries=self.dropped)
+        many, were, they = "A search", "was", "it"
+        if self.dropped > 1:
+            many, were, they = f"{self.dropped} searches", "were", "they"
         return (
-            f"{many} that the {role} proposed {were} not made: nothing but addresses or instructions was in it.",
+            f"{many} that the {agent_role} proposed {were} not made: "
+            f"{they} contained only addresses or instructions.",
         )

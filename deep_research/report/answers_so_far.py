@@ -20,16 +20,17 @@ from deep_research.state.identity import normalised
 MAX_SENTENCES = 3  # of an answer
 MAX_SENTENCE_CHARS = 500
 MAX_REASON_CHARS = 300
-MIN_RELEVANCE = 0.3  # of a finding beside the best supported one, as a share of that one's
+MIN_RELEVANCE = 0.3  # least relevance, as a share of that of the first finding
 MAX_COMPARED = 12  # best supported findings that are looked at for the kind of answer
 MAX_READ_CHARS = 2_000  # of a finding
 _BY_CONFIDENCE = {level: place for place, level in enumerate(reversed(ConfidenceLevel))}
-# Why a question has no answer of a run that goes on.
+# Default reasons for a question not yet searched or read.
 _WAITING = {AnswerState.OPEN: "Not searched yet.", AnswerState.SEARCHED: "Its sources are still to be read."}
 
 
 def answers_so_far(state: DeepResearchState) -> tuple[QuestionAnswer, ...]:
-    """The parts of the question in its order, then the sub-queries of the plan that ask something else, in theirs.
+    """The parts of the question in its order, then the sub-queries of the plan that ask something else, in theirs. If
+    there are neither parts nor sub-queries, one open answer for the whole question.
 
     Example:
         for answer in answers_so_far(state):
@@ -62,14 +63,15 @@ class _Answers:
         wordings = {normalised(sub_query.query): sub_query for sub_query in reversed(self.plan)}
         asked = set()
         for part in self.state.parts:
-            own = wordings.get(normalised(part.text))
-            asked.add(own.id if own else None)
-            yield self._part(part, own)
+            same_wording = wordings.get(normalised(part.text))
+            asked.add(same_wording.id if same_wording else None)
+            yield self._part(part, same_wording)
         yield from (self._sub_query(each) for each in self.plan if each.id not in asked)
 
-    def _part(self, part: QuestionPart, own: SubQuery | None) -> QuestionAnswer:
+    def _part(self, part: QuestionPart, same_wording: SubQuery | None) -> QuestionAnswer:
+        """The answer to a part of the question; ``same_wording`` is the sub-query that asks it in its words."""
         is_only = len(self.state.parts) == 1
-        serving = [s for s in self.plan if s.part_id == part.id or s.part_id is None or s is own]
+        sub_queries = [s for s in self.plan if s.part_id in (part.id, None) or s is same_wording]
         verdict = self.verdicts.get(part.id)
         if verdict is not None:
             judged = part.id in self.state.part_judgements
@@ -82,15 +84,17 @@ class _Answers:
                 key=_support,
             )
         sentences = self._sentences(part.text, findings, part)
-        reached = AnswerState(verdict.verdict.value) if verdict else self._reached(serving, findings)
-        reason = "" if reached is AnswerState.ANSWERED else self._reason(reached, serving)
+        answer_state = (
+            AnswerState(verdict.verdict.value) if verdict else self._answer_state(sub_queries, findings)
+        )
+        reason = "" if answer_state is AnswerState.ANSWERED else self._reason(answer_state, sub_queries)
         return QuestionAnswer(
             question=part.text,
-            state=reached,
-            sentences=() if reached is AnswerState.NOT_FOUND else sentences,
+            state=answer_state,
+            sentences=() if answer_state is AnswerState.NOT_FOUND else sentences,
             reason=reason,
             part_id=part.id,
-            sub_query_id=own.id if own else None,
+            sub_query_id=same_wording.id if same_wording else None,
         )
 
     def _borne_out(self, claim_ids: Collection[str]) -> frozenset[str]:
@@ -101,7 +105,7 @@ class _Answers:
 
     def _sub_query(self, sub_query: SubQuery) -> QuestionAnswer:
         findings = self.of_sub_query.get(sub_query.id, [])
-        if not findings:  # those of an agent without a model are of no sub-query
+        if not findings:  # Agents without a model do not name the sub-query of a finding.
             beside = (f for source_id in sub_query.source_ids for f in self.of_source.get(source_id, ()))
             of_other = (
                 {None, sub_query.part_id} if sub_query.part_id else {f.part_id for f in self.by_id.values()}
@@ -109,41 +113,41 @@ class _Answers:
             distinct = {f.id: f for f in beside if f.sub_query_id is None and f.part_id in of_other}
             findings = sorted(distinct.values(), key=_support)
         sentences = self._sentences(sub_query.query, findings) or self._facts(sub_query)
-        reached = self._reached([sub_query], findings or sentences)
+        answer_state = self._answer_state([sub_query], findings or sentences)
         return QuestionAnswer(
             question=sub_query.query,
-            state=reached,
+            state=answer_state,
             sentences=sentences,
-            reason=self._reason(reached, [sub_query]),
+            reason=self._reason(answer_state, [sub_query]),
             part_id=sub_query.part_id,
             sub_query_id=sub_query.id,
         )
 
-    def _reached(self, serving: Sequence[SubQuery], found: Sequence[object]) -> AnswerState:
-        """How far sub-queries came that ask one thing."""
+    def _answer_state(self, sub_queries: Sequence[SubQuery], found: Sequence[object]) -> AnswerState:
+        """How far the sub-queries of one question are."""
         if found:
             return AnswerState.FOUND
-        done = [each for each in serving if each.status is SubQueryStatus.COMPLETED]
+        done = [each for each in sub_queries if each.status is SubQueryStatus.COMPLETED]
         if any(set(each.source_ids) - self.state.analyzed for each in done):
             return AnswerState.SEARCHED
-        if not serving or any(each.status is SubQueryStatus.PENDING for each in serving):
+        if not sub_queries or any(each.status is SubQueryStatus.PENDING for each in sub_queries):
             return AnswerState.OPEN
         return AnswerState.NOT_FOUND if done else AnswerState.FAILED
 
-    def _reason(self, reached: AnswerState, serving: Sequence[SubQuery]) -> str:
-        """Why there is no more of an answer, in a line; empty where nothing is known to be missing."""
+    def _reason(self, answer_state: AnswerState, sub_queries: Sequence[SubQuery]) -> str:
+        """Return why the answer is incomplete, in one line; empty if nothing is missing."""
         failures = [
-            each.error or "The search failed." for each in serving if each.status is SubQueryStatus.FAILED
+            each.error or "The search failed." for each in sub_queries if each.status is SubQueryStatus.FAILED
         ]
-        if reached is AnswerState.FAILED:
+        if answer_state is AnswerState.FAILED:
             return _line("; ".join(dict.fromkeys(failures)))
-        unmade = {s.query for s in serving if s.status is SubQueryStatus.PENDING}
+        unmade = {s.query for s in sub_queries if s.status is SubQueryStatus.PENDING}
         limits = (each for each in self.state.limits if not unmade.isdisjoint(each.skipped))
         lines = [*(_limit_line(each) for each in limits), *(f"A search failed: {each}" for each in failures)]
-        if reached in _WAITING and not lines:
-            lines = [self.state.abort.message if self.state.abort else _WAITING[reached]]
-        if reached is AnswerState.NOT_FOUND:
-            ids = {name for each in serving for name in each.source_ids}
+        if answer_state in _WAITING and not lines:
+            lines = [self.state.abort.message if self.state.abort else _WAITING[answer_state]]
+        if answer_state is AnswerState.NOT_FOUND:
+            ids = {name for each in sub_queries for name in each.source_ids}
             none = (
                 "The search found no source." if not ids else f"None of {len(ids)} sources read answers it."
             )
@@ -151,7 +155,7 @@ class _Answers:
         return _line(" ".join(dict.fromkeys(lines)))
 
     def _facts(self, sub_query: SubQuery) -> tuple[AnswerSentence, ...]:
-        """Those of a task whose finding is not among the run's yet."""
+        """Return facts of a task whose findings are not in the state yet."""
         task = self.state.task_of(sub_query.id)
         facts = task.outcome.facts if task is not None else ()
         told = (
@@ -163,7 +167,7 @@ class _Answers:
     def _sentences(
         self, question: str, findings: Sequence[Finding], part: QuestionPart | None = None
     ) -> tuple[AnswerSentence, ...]:
-        """Of the best supported findings those first that may hold the kind of answer which the question expects."""
+        """Return sentences of the best findings, those first that contain the expected kind of answer."""
         if not findings:
             return ()
         from deep_research.retrieval.parsed_question import (  # loads tables of languages
@@ -190,7 +194,7 @@ def _support(finding: Finding) -> tuple[float, ...]:
 
 
 def _telling(finding: Finding) -> str:
-    """The sentences of a passage for which it was chosen, in their order; all of it where they are put otherwise."""
+    """Return the highlighted sentences of a finding, or its whole content if they are not in it."""
     if not finding.highlights or not finding.quotes:
         return finding.content
     passage = finding.quotes[0]

@@ -1,4 +1,4 @@
-"""The engine's own loop in a thread of its own, so that plain calls work in scripts, notebooks and threads."""
+"""An event loop in a background thread. The engine and the HTTP client run coroutines on it for blocking calls."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _GRACE_SECONDS = 10.0
 
 
 class BackgroundLoop:
-    """Started at first need; started anew after a fork, in which threads do not survive. ``farewell`` is awaited on
-    the loop before it is closed."""
+    """An event loop that starts with the first call, and again after a fork. Awaits ``farewell`` before it closes."""
 
     def __init__(self, farewell: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         self._farewell = farewell
@@ -30,12 +29,14 @@ class BackgroundLoop:
         self._pid = 0
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Start the work on the loop, and return at once."""
         return asyncio.run_coroutine_threadsafe(work, self._running())
 
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Wait for the work. On Ctrl-C it is cancelled and given a moment to stop, then the interrupt goes on.
+        """Wait for the work. On Ctrl-C it cancels the work, waits at most 10 seconds until the work is told so, and
+        raises `KeyboardInterrupt`. The work may still clean up after that.
 
-        Raises `ReentrantCallError` on the engine's own loop, where waiting would never end.
+        Raises `ReentrantCallError` on this loop's own thread, where waiting would never end.
         """
         try:
             self.refuse_reentrance()
@@ -50,12 +51,23 @@ class BackgroundLoop:
             self._settle(future)
             raise
 
+    def close(self) -> None:
+        """End the loop and its thread; a later call starts them again."""
+        with self._gate:
+            loop, thread, over = self._loop, self._thread, self._over
+            self._loop = self._thread = self._over = None
+        if loop is None or thread is None or over is None or self._pid != os.getpid():
+            return
+        loop.call_soon_threadsafe(over.set_result, None)
+        if thread is not threading.current_thread():  # the garbage collector may close us on our own loop
+            thread.join(timeout=_GRACE_SECONDS)
+
     def refuse_reentrance(self) -> None:
         """Raises `ReentrantCallError` on this loop's own thread."""
         if self.is_current():
             raise ReentrantCallError(
-                "You made a plain call on the engine's own loop, where it would block forever.",
-                hint="In hooks and agents, use the async verbs: `await engine.arun(…)`.",
+                "You made a blocking call on the loop that runs blocking calls; it would wait forever.",
+                hint="Use the async verbs: `await engine.arun(…)` in hooks and agents, or those of `AsyncClient`.",
             )
 
     def is_current(self) -> bool:
@@ -63,7 +75,10 @@ class BackgroundLoop:
         return threading.current_thread() is self._thread and self._pid == os.getpid()
 
     def _settle(self, future: Future[Any]) -> None:
+        """Wait at most 10 seconds until cancelled work is told so, which a loop that is busy does late."""
         try:
+            # `cancel` ends the future at once, and leaves the cancellation of the task to the loop. The loop does that
+            # before it runs this `sleep`.
             self.submit(asyncio.sleep(0)).result(timeout=_GRACE_SECONDS)
             future.result(timeout=_GRACE_SECONDS)
         except (CancelledError, TimeoutError, KeyboardInterrupt):
@@ -84,24 +99,14 @@ class BackgroundLoop:
                 self._thread.start()
             return self._loop
 
-    def close(self) -> None:
-        with self._gate:
-            loop, thread, over = self._loop, self._thread, self._over
-            self._loop = self._thread = self._over = None
-        if loop is None or thread is None or over is None or self._pid != os.getpid():
-            return
-        loop.call_soon_threadsafe(over.set_result, None)
-        if thread is not threading.current_thread():  # the garbage collector may close us on our own loop
-            thread.join(timeout=_GRACE_SECONDS)
-
 
 def _serve(
     loop: asyncio.AbstractEventLoop,
     over: asyncio.Future[None],
     farewell: Callable[[], Coroutine[Any, Any, None]] | None,
 ) -> None:
-    """Run the loop until it is ``over``, then end what is left on it: here, since the thread that ends it may have a
-    running loop of its own."""
+    """Run the loop until ``over`` is done, then cancel the remaining tasks and close it. This thread does it because the
+    caller may have a running loop."""
     _until(loop, over)
     left = asyncio.all_tasks(loop)
     for task in left:

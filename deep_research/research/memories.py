@@ -119,8 +119,10 @@ class Memories:
     ) -> int:
         """Delete entries of a user for good, and return their number.
 
-        Name exactly one of ``ids``, ``kinds`` and ``everything``. Raises `UsageError` otherwise,
-        `MemoryNotFoundError` for an unknown id.
+        Name exactly one of ``ids``, ``kinds`` and ``everything``. Unknown ids beside known ones are ignored.
+
+        Raises `UsageError` otherwise, `MemoryNotFoundError` if none of the ids exists, `UnknownNameError` for an
+        unknown kind.
 
         Example:
             engine.memory_forget(kinds="episodes", user_id="ann")
@@ -153,7 +155,7 @@ def checked_user(user_id: object) -> str | None:
 def _checked_text(text: object) -> str:
     """Raises `UsageError`."""
     if not isinstance(text, str) or not _is_text(text):
-        raise UsageError("The text to remember is not a str.", hint="Give a text.")
+        raise UsageError("The text to remember is no valid text.", hint="Give a text.")
     content = text.strip()
     if not content:
         raise UsageError("The text to remember is empty.", hint="Give a text.")

@@ -105,8 +105,10 @@ _PARAMETERS = {
         Parameter("user", "Only runs of this user_id.", "ID"),
         Parameter("session", "Only runs of this session_id.", "ID"),
         Parameter("text", "Only runs with TEXT in their question, in any letter case.", "TEXT"),
-        Parameter("parked_kind", "Only runs parked for a question, plan, outage, budget or pause.", "KIND"),
-        Parameter("due_before", "Only runs that are parked until a time before this.", "TIME"),
+        Parameter(
+            "parked_kind", "Only runs parked for a question, plan, outage, budget, pause or shutdown.", "KIND"
+        ),
+        Parameter("due_before", "Only parked runs whose time is before TIME.", "TIME"),
         Parameter("limit", "At most N runs.", "N"),
         Parameter("after", "Continue after this run, the last of the previous page.", "ID"),
     ),
@@ -176,7 +178,7 @@ _TABLE = (
     ),
     _row("work", ADMIN, "int", "Work on submitted runs."),
     _row("estimate", CREATE, "Estimate", "Estimate what a run may use, without starting it.", options=True),
-    _row("resume", CONTROL, "ResearchResult", "Continue a parked, ended or interrupted run.", of_run=True),
+    _row("resume", CONTROL, "ResearchResult", "Continue a parked, aborted or interrupted run.", of_run=True),
     _row("answer", CONTROL, "ResearchResult | None", "Answer a parked run, and continue it.", of_run=True),
     _row("steer", CONTROL, "None", "Give a run guidance while it works.", of_run=True),
     _row("pause", CONTROL, "None", "Park a run before its next step.", of_run=True),

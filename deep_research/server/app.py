@@ -76,7 +76,7 @@ def create_app(
         limits=limits or RequestLimits(),
         count=service.count_answer,
     )
-    routers = _routers(routes, allowed_hosts, with_users=tokens is not None)
+    routers = _routers(routes, allowed_hosts, has_tokens=tokens is not None)
     add_error_handlers(app, [*app.routes, *(route for router in routers for route in router.routes)])
     for router in routers:
         app.include_router(router)
@@ -84,17 +84,17 @@ def create_app(
     return app
 
 
-def _routers(routes: Routes, allowed_hosts: Sequence[str], *, with_users: bool) -> tuple[APIRouter, ...]:
+def _routers(routes: Routes, allowed_hosts: Sequence[str], *, has_tokens: bool) -> tuple[APIRouter, ...]:
     researcher = (_health_routes(), researcher_routes(), langgraph_routes())
     if routes == "researcher":
         return researcher
     return (
         *researcher,
         metric_routes(),
-        plain_routes(with_users=with_users),
-        run_routes(with_users=with_users),
+        plain_routes(has_tokens=has_tokens),
+        run_routes(has_tokens=has_tokens),
         session_routes(),
-        memory_routes(with_users=with_users),
+        memory_routes(has_tokens=has_tokens),
         openai_routes(),
         upload_routes(),
         mcp_routes(allowed_hosts),

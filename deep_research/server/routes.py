@@ -30,16 +30,16 @@ _WORK: dict[str, Work] = {
 PLAIN = ("status", "result", "verify", "delete", "cancel", "pause", "resume", "steer", "answer", "estimate")
 
 
-def plain_routes(*, with_users: bool) -> APIRouter:
-    """The routes of the verbs that are served as they are. Those that look different stand in `run_routes`.
-    ``with_users``: the server has tokens, so that a request names no user."""
+def plain_routes(*, has_tokens: bool) -> APIRouter:
+    """Return the routes of the operations that are served as they are; `run_routes` has the others. ``has_tokens``: the
+    token gives the user; otherwise the request names a ``user_id``."""
     router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS)
     for verb in PLAIN:
         operation, route = OPERATIONS[verb], ROUTES[verb]
         model = None if route.status == 204 else result_of(operation) if route.status == 200 else RunSummary
         router.add_api_route(
             route.path,
-            _endpoint(operation, route, (*route.without, *(("user_id",) if with_users else ()))),
+            _endpoint(operation, route, (*route.without, *(("user_id",) if has_tokens else ()))),
             methods=[route.method],
             status_code=route.status,
             response_model=model,

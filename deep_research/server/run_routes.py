@@ -86,10 +86,11 @@ class EventsRequest(StrictModel):
     ] = "events"
 
 
-def run_routes(*, with_users: bool) -> APIRouter:
-    """``with_users``: the server has tokens, so that a request names no user."""
+def run_routes(*, has_tokens: bool) -> APIRouter:
+    """Return the routes of lists, streams, texts and files of runs. ``has_tokens``: the token gives the user; otherwise
+    the request names a ``user_id``."""
     router = APIRouter(dependencies=list(SCHEMES), responses=PROBLEMS)
-    _add_submit(router, with_users)
+    _add_submit(router, has_tokens)
     _add_list(router)
     _add(router, "waiting", _waiting, response_model=Page[Waiting])
     _add(router, "report", _report, responses=_content(MARKDOWN, JSON))
@@ -130,8 +131,8 @@ def _content(*kinds: str, model: type[BaseModel] | None = None) -> dict[int | st
     return {200: {"description": "Done", "content": {kind: shapes[kind] for kind in kinds}}}
 
 
-def _add(router: APIRouter, verb: str, endpoint: Callable[..., Any], **more: Any) -> None:
-    route = ROUTES[verb]
+def _add(router: APIRouter, operation_name: str, endpoint: Callable[..., Any], **more: Any) -> None:
+    route = ROUTES[operation_name]
     if "responses" in more:
         more["response_class"] = Response
     router.add_api_route(
@@ -139,8 +140,8 @@ def _add(router: APIRouter, verb: str, endpoint: Callable[..., Any], **more: Any
         endpoint,
         methods=[route.method],
         status_code=route.status,
-        summary=OPERATIONS[verb].summary,
-        operation_id=verb,
+        summary=OPERATIONS[operation_name].summary,
+        operation_id=operation_name,
         **more,
     )
 
@@ -150,8 +151,8 @@ _Run = Annotated[RunSummary, Depends(run_with(Right.READ))]
 _Paged = Annotated[PageRequest, Query()]
 
 
-def _add_submit(router: APIRouter, with_users: bool) -> None:
-    without = ("user_id",) if with_users else ()
+def _add_submit(router: APIRouter, has_tokens: bool) -> None:
+    without = ("user_id",) if has_tokens else ()
     model: Any = request_model("submit", without=without)
 
     async def submit(

@@ -22,7 +22,8 @@ ROLES = (
     ModelRole.TASK_AGENT,
     ModelRole.REVIEWER,
 )
-NAMED = (ModelRole.SUMMARIZER,)  # are asked only where a model is named for them
+# These roles ask a model only if one is named for them.
+ROLES_WITH_OWN_MODEL_ONLY = (ModelRole.SUMMARIZER,)
 _SHOWN_PRINT_CHARS = 8  # characters of a fingerprint
 
 
@@ -37,8 +38,8 @@ class NamedChoice(Record):
 
 
 class CorpusChoice(Record):
-    """Documents by the name of their folder. ``fingerprint`` is made of the relative paths and the contents of all that
-    could be read: equal on every machine that has the same files."""
+    """A folder or file of documents: its name, and as ``fingerprint`` a hash of the relative paths and contents of all
+    readable files. It is the same on every machine that has the same files."""
 
     name: str
     fingerprint: str = ""
@@ -101,7 +102,7 @@ class SetUp(Record):
         chains[judge] = (
             self.models.get(judge) or chains[ModelRole.ANALYZER.value] if self.judge != "off" else ()
         )
-        return chains | {role.value: self.models.get(role.value, ()) for role in NAMED}
+        return chains | {role.value: self.models.get(role.value, ()) for role in ROLES_WITH_OWN_MODEL_ONLY}
 
     def addresses(self) -> dict[str, str]:
         """Where each model and service is asked that has an address, by name."""

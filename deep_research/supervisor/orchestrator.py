@@ -62,15 +62,15 @@ from deep_research.supervisor.reflection import Thinking
 from deep_research.supervisor.review import (
     Review,
     action_of,
+    decide_further_searches,
     deepen,
-    going_on,
+    final_iteration_decision,
     guidance_event,
     judge,
     last_advice,
-    onward,
+    next_phase_events,
     overrule,
     request_events,
-    searching_on,
 )
 from deep_research.supervisor.review import situation as situation_of
 
@@ -473,7 +473,7 @@ class SupervisorOrchestrator:
             return
         if way.target is Node.COMPLETED:
             events += await termination.remembered(self._memory, journal.state, self._models)
-        events += onward(journal.state, review, way, self._clock(), self.first_step)
+        events += next_phase_events(journal.state, review, way, self._clock(), self.first_step)
         await self.record_to_state(journal, *events)
 
     async def _decide(
@@ -487,9 +487,13 @@ class SupervisorOrchestrator:
             return situation, []
         is_spent = self._out_of_time(state)
         if searches_on:
-            return (situation, []) if is_spent else searching_on(review, situation, state, self._clock)
+            return (
+                (situation, [])
+                if is_spent
+                else decide_further_searches(review, situation, state, self._clock)
+            )
         decision = self._decision("decide_iteration", self.decide_iteration(state))
-        return going_on(
+        return final_iteration_decision(
             review,
             state,
             decision,

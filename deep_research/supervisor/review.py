@@ -216,7 +216,7 @@ def action_of(review: Review, way: Transition) -> SupervisorAction:
     return SupervisorAction.ITERATE if (way.source, way.target) in goes_on else SupervisorAction.PROCEED
 
 
-def going_on(
+def final_iteration_decision(
     review: Review,
     state: DeepResearchState,
     decision: AgentDecision,
@@ -227,8 +227,10 @@ def going_on(
     may_critique: bool,
     at: datetime,
 ) -> tuple[Situation, list[ev.Event]]:
-    """After SYNTHESIS and REFINEMENT: go on or finish, by the supervisor's ``decision``, what the ``hook`` answered, and
-    what the supervisor's model wants. ``is_spent``: time or money is used up."""
+    """Decide after SYNTHESIS or REFINEMENT whether to iterate or finish. Combines the supervisor's ``decision``, the
+    hook's answer (a `Verdict`, or the text that answered its pause) and the model's requests. Adds to
+    ``review.requests`` and ``review.guidance``. ``is_spent``: time or money is used up. Returns the situation and the
+    event of the decision."""
     should = bool((decision.outputs or {}).get("should_iterate")) and not is_spent
     rationale = decision.rationale
     if should and (bound := cannot_iterate(state, review.phase, advised=True)):
@@ -273,10 +275,10 @@ def going_on(
     return situation, [ev.DecisionMade(action=action_of(review, way), decision=decided)]
 
 
-def searching_on(
+def decide_further_searches(
     review: Review, situation: Situation, state: DeepResearchState, clock: Clock
 ) -> tuple[Situation, list[ev.Event]]:
-    """After an ANALYSIS that found no answer: whether what was found leads to further searches."""
+    """Decide after an ANALYSIS without an answer whether to make the follow-up searches that the findings suggest."""
     fresh = len(follow_ups(state))
     left = state.max_iterations - state.iteration
     no_answer = not state.findings or state.answer_coverage is AnswerCoverage.NO
@@ -293,14 +295,14 @@ def searching_on(
     return situation, [ev.DecisionMade(action=SupervisorAction.ITERATE, decision=decided)]
 
 
-def onward(
+def next_phase_events(
     state: DeepResearchState,
     review: Review,
     way: Transition,
     at: datetime,
     start: Callable[[DeepResearchState, DeepResearchPhase], ev.PhaseStarted],
 ) -> list[ev.Event]:
-    """The events that bring the machine to the transition's target, the last of them what ``start`` makes."""
+    """Return the events that bring the machine to the transition's target; ``start`` makes the last of them."""
     if way.target is Node.COMPLETED:
         return [*last_advice(state, review), ev.RunCompleted(rationale=way.label)]
     target = DeepResearchPhase(way.target.value)

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, TokenUsage
-from deep_research.testing.service_bench import PATIENCE_SECONDS, Service, ServiceBench
+from deep_research.testing.patience import PATIENCE_SECONDS
+from deep_research.testing.service_bench import Service, ServiceBench
 
 KEY = "sk-canary-Zm9yIHRlc3Rz-0123456789"
 MODEL = "model-1"
@@ -126,7 +127,7 @@ class Bench(ServiceBench[ModelProvider, ModelService]):
         yield provider.send(CALL)
         yield provider.send(CALL, lambda _: None)
 
-    def says(self, answer: Reply) -> bool:
+    def has_content(self, answer: Reply) -> bool:
         return bool(answer.text)
 
     async def send(

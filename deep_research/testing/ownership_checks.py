@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from functools import partial
 
@@ -12,14 +13,13 @@ from deep_research.errors import (
 from deep_research.state import RunStatus
 from deep_research.state.journal import Content
 from deep_research.store import Lane
+from deep_research.testing.patience import PATIENCE_SECONDS, until
 from deep_research.testing.store_bench import (
-    PATIENCE_SECONDS,
     Bench,
     Listener,
     expect_busy,
     expect_unknown,
     run_together,
-    wait_until,
 )
 
 # Owning
@@ -382,7 +382,7 @@ def a_heartbeat_keeps_the_lease(bench: Bench) -> None:
     bench.store.watch(lane, listener.watch())
     before = bench.store.run("run-1").lease_until
     bench.now += 5
-    wait_until(lambda: bench.store.run("run-1").lease_until > before)
+    asyncio.run(until(lambda: bench.store.run("run-1").lease_until > before))
     expect_busy(lambda: bench.another().acquire("run-1", bench.owner("two")))
 
 

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
-from deep_research.testing.service_bench import PATIENCE_SECONDS, Service, ServiceBench
+from deep_research.testing.patience import PATIENCE_SECONDS
+from deep_research.testing.service_bench import Service, ServiceBench
 
 KEY = "canary+Zm9y/IHRlc3Rz%9x&w=3v"
 QUERY = "which ships passed the light"
@@ -85,7 +86,7 @@ class Bench(ServiceBench[SearchProvider, SearchService]):
     def calls(self, provider: SearchProvider) -> Iterator[Coroutine[Any, Any, Sequence[SearchResult]]]:
         yield provider.search(SearchRequest(query=QUERY, limit=5))
 
-    def says(self, answer: Sequence[SearchResult]) -> bool:
+    def has_content(self, answer: Sequence[SearchResult]) -> bool:
         return bool(answer)
 
     def holds(self, hits: Sequence[Hit]) -> None:

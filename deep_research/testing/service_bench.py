@@ -1,4 +1,4 @@
-"""Benches of the suites for providers of services: a service on loopback, and providers that ask it."""
+"""Base of the benches for search and model providers: a fake service on loopback, and the providers that call it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from urllib.parse import quote, quote_plus
 
 from deep_research.errors import DeepResearchError
-
-PATIENCE_SECONDS = 240.0  # seconds until a check gives up waiting, also where the machine stands still
+from deep_research.testing.patience import PATIENCE_SECONDS
 
 
 class Service(Protocol):
@@ -41,8 +40,8 @@ class Service(Protocol):
     def stop(self) -> None: ...
 
     def fail(self, kind: str = "", **details: Any) -> None:
-        """The fault that strikes from now on, once or as often as ``times`` says (None: for ever), in place of the one
-        before; without a kind, none."""
+        """Make the service fail with the fault ``kind``, ``times`` times (default 1; None: always). It replaces the
+        earlier fault; without a kind the service works again."""
 
     def send(
         self, status: int, pieces: tuple[bytes, ...] = (), media: str = "application/json", **details: Any
@@ -60,8 +59,12 @@ S = TypeVar("S", bound=Service)
 
 
 class ServiceBench(Generic[P, S]):
-    """A service, and providers over it. Checks run on a loop of their own, see `on_a_loop`. ``key`` is the one that
-    providers are given."""
+    """Base of the benches for search and model providers: a fake service on loopback, and the providers that call it.
+    Checks run on a loop of their own, see `on_a_loop`.
+
+    ``key`` is the key of the providers. ``lacks`` are the abilities that the subject of the checks, a provider with or
+    without a service, does not have; checks that need one of them are left out.
+    """
 
     key: str
     lacks: Collection[object]
@@ -88,20 +91,19 @@ class ServiceBench(Generic[P, S]):
         return ability not in self.lacks
 
     def provider(self, *, url: str = "", key: str | None = None) -> P:
-        """A new one, which is closed at the end of the check."""
+        """Make a provider; the bench closes it at the end of the check."""
         raise NotImplementedError
 
     def calls(self, provider: P) -> Iterator[Coroutine[Any, Any, object]]:
-        """A request in each of the ways in which there are requests, to be awaited before the next."""
+        """Yield one request for each kind of call; await each before the next."""
         raise NotImplementedError
 
-    def says(self, answer: Any) -> bool:
-        """Whether there is something to an answer."""
+    def has_content(self, answer: Any) -> bool:
+        """Whether an answer has content."""
         raise NotImplementedError
 
     async def ask(self, provider: P | None = None) -> list[DeepResearchError]:
-        """A request in each way; the errors that came in place of answers, with their tracebacks. Anything foreign that
-        is raised fails the check, and so does an answer that says nothing."""
+        """Send each kind of request, and return the errors. Other exceptions and empty answers fail the check."""
         provider = provider or (self._providers[0] if self._providers else self.provider())
         errors = []
         for call in self.calls(provider):
@@ -111,7 +113,7 @@ class ServiceBench(Generic[P, S]):
             if isinstance(came, DeepResearchError):
                 errors.append(came)
             else:
-                assert self.says(came), f"{came!r} says nothing"
+                assert self.has_content(came), f"{came!r} is empty"
         return errors
 
     def on_a_loop(self, check: Callable[[Any], Coroutine[Any, Any, object]]) -> None:
@@ -128,21 +130,15 @@ class ServiceBench(Generic[P, S]):
         asyncio.run(bounded())
 
 
-async def until(condition: Callable[[], bool], patience: float = PATIENCE_SECONDS) -> None:
-    """Wait for something that the service does by itself. Raises `TimeoutError`."""
-    async with asyncio.timeout(patience):
-        while not condition():  # noqa: ASYNC110 - it is in another thread
-            await asyncio.sleep(0.002)
-
-
-def forms(key: str) -> Iterator[str]:
-    """A key as it is, URL-encoded, and in base64 wherever it may begin in what is encoded."""
+def encoded_forms_of_key(key: str) -> Iterator[str]:
+    """Yield the key as it is, URL-encoded, and as it looks inside base64 at each of three offsets."""
     yield key
     yield from {quote(key), quote(key, safe=""), quote_plus(key)} - {key}
     for offset in range(3):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            # The last four characters, and the first four behind an offset, depend on the text around the key as well.
             yield encode(b"-" * offset + key.encode())[4 if offset else 0 : -4].decode()
 
 
-def no_key_in(text: str, key: str) -> None:
-    assert not [form for form in forms(key) if form in text], "a key is shown"
+def assert_no_key_in(text: str, key: str) -> None:
+    assert not [form for form in encoded_forms_of_key(key) if form in text], "a key is shown"

@@ -16,7 +16,8 @@ from typing import Any
 from unittest.mock import patch
 
 from deep_research.errors import ConfigurationError
-from deep_research.testing.service_bench import PATIENCE_SECONDS, ServiceBench, no_key_in, until
+from deep_research.testing.patience import PATIENCE_SECONDS, until
+from deep_research.testing.service_bench import ServiceBench, assert_no_key_in
 from deep_research.testing.store_bench import expect
 
 _THREAD_COUNT = 4
@@ -166,18 +167,18 @@ async def no_log_shows_the_key(bench: Bench) -> None:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
     assert log_output.getvalue(), "nothing was logged at all"
-    no_key_in(log_output.getvalue(), bench.key)
+    assert_no_key_in(log_output.getvalue(), bench.key)
 
 
 async def the_provider_does_not_show_the_key(bench: Bench) -> None:
     provider = bench.provider()
     assert await bench.ask() == []
-    no_key_in(f"{provider} {provider!r} {vars(provider)}", bench.key)
+    assert_no_key_in(f"{provider} {provider!r} {vars(provider)}", bench.key)
     try:
         text = pickle.dumps(provider).decode("latin-1")
     except Exception as error:  # that it cannot be pickled is as well
         text = f"{error} {error!r}"
-    no_key_in(text, bench.key)
+    assert_no_key_in(text, bench.key)
 
 
 def a_key_that_is_none_is_refused_and_not_shown(bench: Bench) -> None:

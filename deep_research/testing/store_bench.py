@@ -19,8 +19,8 @@ from deep_research.state.journal import Content
 from deep_research.state.projection import Projection
 from deep_research.store import Command, Lane, NewRun, Owner, Store, StoredEvent, Watch
 from deep_research.store.base import Append
+from deep_research.testing.patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 START_SECONDS = 1_800_000_000.0
 RUNNING = Projection(status=RunStatus.RUNNING, phase=DeepResearchPhase.GATHERING)
 Settled = Future[DeepResearchError | None]
@@ -194,15 +194,6 @@ def expect_unknown(ask: Callable[[], object]) -> RunNotFoundError:
 
 def expect_busy(ask: Callable[[], object]) -> RunBusyError:
     return expect(RunBusyError, ask)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that the store does by itself."""
-    pause, deadline = threading.Event(), PATIENCE_SECONDS
-    while not condition():
-        pause.wait(0.005)
-        deadline -= 0.005
-        assert deadline > 0, "it did not happen"
 
 
 def run_together(works: list[Callable[[], None]]) -> None:

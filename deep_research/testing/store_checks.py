@@ -19,8 +19,8 @@ from deep_research.state import AbortReason, DeepResearchPhase, RunStatus
 from deep_research.state.journal import Content
 from deep_research.state.projection import Projection
 from deep_research.store import Command, Lane, NewRun, StoredEvent
+from deep_research.testing.patience import PATIENCE_SECONDS
 from deep_research.testing.store_bench import (
-    PATIENCE_SECONDS,
     RUNNING,
     START_SECONDS,
     Bench,
@@ -328,7 +328,7 @@ def a_completed_run_takes_no_commands(bench: Bench) -> None:
     raise AssertionError("a command was left for a run that nobody works on any more")
 
 
-def what_is_left_when_a_run_completes_goes_to_its_last_word(bench: Bench) -> None:
+def what_is_left_when_a_run_completes_goes_to_its_final_event(bench: Bench) -> None:
     lane = bench.create()
     ids = [bench.store.enqueue_command("run-1", "steer", text) for text in ("answered", "first", "second")]
     last_commands: list[Command] = []
@@ -348,7 +348,7 @@ def what_is_left_when_a_run_completes_goes_to_its_last_word(bench: Bench) -> Non
     assert bench.store.pending_commands("run-1") == []
 
 
-def a_command_that_comes_while_a_run_completes_is_refused_or_goes_to_its_last_word(bench: Bench) -> None:
+def a_command_that_comes_while_a_run_completes_is_refused_or_goes_to_its_final_event(bench: Bench) -> None:
     """Several leave commands as fast as they can until the run takes none: the last word gets each that was taken."""
     lane, last_commands, accepted_ids = bench.create(), list[Command](), list[int]()
     start = threading.Barrier(3)

@@ -43,7 +43,7 @@ SAME_SHARE = 0.5  # the least likeness of sentences that are aligned: the words 
 OPPOSITE_SHARE = 0.7  # of those that differ in nothing but a word and its opposite
 FEW_WORDS = 2  # shared words, of which half may be chance
 MAX_REPLACED = 1  # stretches in which both may have other words
-MOST_WORDS = 80  # of a sentence that is aligned; what has more is no sentence
+MAX_WORDS = 80  # of a sentence that is aligned; longer ones are no sentences
 MAX_MEETINGS = 300  # places of one word in both, taken together, which aligning goes through again and again
 MAX_VALUE_RATIO = 3.0  # values of one thing differ by no more than this factor
 _ORDINAL = regex(r"\d+['’]?(?:st|nd|rd|th|s)")
@@ -74,16 +74,19 @@ class Conflict:
 def compared(one: str, other: str) -> Conflict | None:
     """The first thing that two statements say differently of one subject, or None."""
     ours, theirs = sides(one), sides(other)
-    settled = agreed_kinds(ours, theirs)
-    found = (conflict for a in ours for b in theirs if (conflict := difference(a, b, settled)))
+    agreed_kinds = kinds_in_agreement(ours, theirs)
+    found = (conflict for a in ours for b in theirs if (conflict := conflict_between(a, b, agreed_kinds)))
     return next(found, None)
 
 
-def difference(a: StatementView, b: StatementView, settled: frozenset[str] = frozenset()) -> Conflict | None:
-    """What two sentences say differently. Values of kinds that are ``settled`` agree elsewhere."""
+def conflict_between(
+    a: StatementView, b: StatementView, agreed_kinds: frozenset[str] = frozenset()
+) -> Conflict | None:
+    """Return the first conflict of two sentences; None if they agree or speak of different things. Skips values of the
+    ``agreed_kinds``, on which the statements agree elsewhere."""
     if not share_words(a, b) or _name_others(a, b):
         return None
-    return _values(a, b, settled) or _years(a, b) or _aligned(a, b)
+    return _values(a, b, agreed_kinds) or _years(a, b) or _aligned(a, b)
 
 
 def share_words(a: StatementView, b: StatementView) -> bool:
@@ -99,10 +102,10 @@ def likeness(a: StatementView, b: StatementView) -> float:
 
 def is_aligned(side: StatementView) -> bool:
     """Whether a sentence is short enough to be set against another word by word."""
-    return len(side.statement.tokens) <= MOST_WORDS
+    return len(side.statement.tokens) <= MAX_WORDS
 
 
-def agreed_kinds(ours: Iterable[StatementView], theirs: Iterable[StatementView]) -> frozenset[str]:
+def kinds_in_agreement(ours: Iterable[StatementView], theirs: Iterable[StatementView]) -> frozenset[str]:
     """The kinds of measured values on which two statements agree somewhere: their others are of something else. Of each
     the first values are looked at, as many as of a sentence."""
     one, other = (
@@ -124,14 +127,14 @@ def _alike(a: StatementView, b: StatementView) -> bool:
     return len(a.subject & b.subject) >= max(1.0, SUBJECT_OVERLAP_SHARE * min(len(a.subject), len(b.subject)))
 
 
-def _values(a: StatementView, b: StatementView, settled: frozenset[str]) -> Conflict | None:
+def _values(a: StatementView, b: StatementView, agreed_kinds: frozenset[str]) -> Conflict | None:
     if not a.values or not b.values or not _alike(a, b):
         return None
     if a.years and b.years and not a.years & b.years:
         return None  # both may be true, each of its time
     if a.measures and b.measures and not a.measures & b.measures:
         return None
-    for kind in dict.fromkeys(q.kind for q in a.values if q.kind not in settled):
+    for kind in dict.fromkeys(q.kind for q in a.values if q.kind not in agreed_kinds):
         ours = [q for q in _of(kind, a.values) if _is_of_same(a, q, b)]
         theirs = [q for q in _of(kind, b.values) if _is_of_same(b, q, a)]
         if ours and theirs and not _agree(ours, theirs) and _near(ours, theirs):

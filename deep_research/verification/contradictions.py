@@ -25,9 +25,9 @@ from deep_research.text.term_weights import rarity
 from deep_research.text.words import words
 from deep_research.verification.comparison import (
     Conflict,
-    agreed_kinds,
-    difference,
+    conflict_between,
     is_aligned,
+    kinds_in_agreement,
     likeness,
     share_words,
 )
@@ -134,16 +134,16 @@ def _with_names(told: Sequence[StatementView], content: Sequence[StatementView])
 def _conflicts(said: Sequence[_Utterance]) -> Iterator[tuple[Conflict, _Voiced, _Voiced]]:
     holding = Counter(key for utterance in said for key in utterance.words)
     weights = {key: rarity(len(said), count) for key, count in holding.items()}
-    settled: dict[tuple[int, int], frozenset[str]] = {}
+    agreed_kinds: dict[tuple[int, int], frozenset[str]] = {}
     for (i, m), (j, n) in _candidates(said):
         a, b = said[i], said[j]
         if (len(a.source_ids) == 1 and a.source_ids == b.source_ids) or not _of_one_thing(
             a, b, m, n, weights
         ):
             continue
-        if (i, j) not in settled:
-            settled[i, j] = agreed_kinds(a.sides, b.sides)
-        conflict = difference(a.sides[m], b.sides[n], settled[i, j])
+        if (i, j) not in agreed_kinds:
+            agreed_kinds[i, j] = kinds_in_agreement(a.sides, b.sides)
+        conflict = conflict_between(a.sides[m], b.sides[n], agreed_kinds[i, j])
         if conflict is None:
             continue
         one = _Voiced(i, m, conflict.ours, _say_so(a, conflict.ours))

@@ -46,8 +46,16 @@ def test_every_query_of_every_output_is_looked_at(proposal: Proposal) -> None:
     assert CODE not in told
     assert "evil" not in told
     assert told.count('"towers"') == 2
-    assert asked.note("planner") == (
-        "A search that the planner proposed was not made: nothing but addresses or instructions was in it.",
+    assert asked.dropped_notes("planner") == (
+        "A search that the planner proposed was not made: it contained only addresses or instructions.",
+    )
+
+
+def test_the_note_speaks_of_one_query_or_of_several() -> None:
+    asked = QueryFilter(QUESTION, f"The code is {CODE}.")
+    assert [asked(CODE), asked(f"{CODE} {CODE}")] == ["", ""]
+    assert asked.dropped_notes("planner") == (
+        "2 searches that the planner proposed were not made: they contained only addresses or instructions.",
     )
 
 
@@ -82,7 +90,7 @@ def test_a_query_of_which_nothing_is_left_is_not_sent_and_that_is_told(tmp_path:
     result, queries = run(tmp_path, BAD, MIXED, "lighthouse keepers")
     assert result.status == "completed"
     assert set(queries) == {"towers", "lighthouse keepers"}
-    assert any("nothing but addresses or instructions" in notice.message for notice in result.notices)
+    assert any("only addresses or instructions" in notice.message for notice in result.notices)
 
 
 def test_a_plan_of_which_nothing_is_left_is_made_without_the_agent(tmp_path: Any) -> None:
@@ -103,7 +111,7 @@ def test_an_empty_query_is_not_one_that_was_dropped() -> None:
     asked = QueryFilter(QUESTION, None)
     assert [asked(query) for query in ("a", " ", "")] == ["a", "", ""]
     assert (asked.kept, asked.dropped) == (1, 0)
-    assert asked.note("planner") == ()
+    assert asked.dropped_notes("planner") == ()
 
 
 # Other words for a query

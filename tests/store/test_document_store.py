@@ -17,7 +17,7 @@ from deep_research import DeepResearch
 from deep_research.state import RunStatus
 from deep_research.store import Store
 from deep_research.testing import ScriptedSearch, scripted_agents
-from deep_research.testing.store_bench import PATIENCE_SECONDS
+from deep_research.testing.patience import PATIENCE_SECONDS
 from deep_research.testing.store_suite import Bench, Check, checks_for
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"

@@ -261,7 +261,7 @@ def counted(monkeypatch, texts):
 
         monkeypatch.setattr(module, name, run)
 
-    counting(contradictions_module, "difference")
+    counting(contradictions_module, "conflict_between")
     counting(comparison, "discrepancies")
     contradictions([finding(text, sources=(f"s{n}",)) for n, text in enumerate(texts)])
     monkeypatch.undo()
@@ -284,7 +284,7 @@ FEW_WORDS = ["alpha", "beta", "gamma", "delta", "eps", "zeta", "eta", "theta"]
 def test_the_work_of_comparing_is_linear_in_the_number_of_findings(monkeypatch, text, is_aligned):
     for size in (60, 120):
         count = counted(monkeypatch, [text(n) for n in range(size)])
-        assert 0 < count["difference"] <= size * MAX_COMPARED
+        assert 0 < count["conflict_between"] <= size * MAX_COMPARED
         assert is_aligned or not count["discrepancies"]
 
 

@@ -1,5 +1,5 @@
 """`doctor`: what is installed, what works, and every setting with where it came from. Never raises, shows no
-secret, and makes nothing but the index of a corpus."""
+secret, and writes only the index of a corpus and, with ``--probe``, the models' probe results."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from deep_research.interfaces.cli.doctor_checks import (
     Check,
     archive,
     can_be_written,
+    destination_checks,
     mcp_servers,
     models,
     nearest,
-    requests,
     search,
-    tokens,
+    windows,
 )
 from deep_research.interfaces.cli.session import folder_file_line, setting_arguments
 from deep_research.logs import describe_error, get_log, redact, redact_value
@@ -61,8 +61,8 @@ def doctor(args: Namespace, console: Console) -> int:
             "search": search(settings, probe=probe),
             "mcp": mcp_servers(settings, probe=probe),
             "models": models(settings, probe=probe),
-            "requests": requests(settings),
-            "tokens": tokens(settings),
+            "requests": destination_checks(settings),
+            "tokens": windows(settings),
             "archive": archive(settings),
         }
         for name, look in looks.items():

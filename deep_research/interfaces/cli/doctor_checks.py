@@ -15,7 +15,7 @@ from deep_research.errors import ConfigurationError, DeepResearchError, ModelErr
 from deep_research.presentation import phrases
 from deep_research.settings import Settings
 from deep_research.state import ModelRole
-from deep_research.state.setup import NAMED
+from deep_research.state.setup import ROLES_WITH_OWN_MODEL_ONLY
 
 if TYPE_CHECKING:
     from deep_research.budget.metered import ModelRoles
@@ -44,7 +44,8 @@ class Check:
 
 
 def models(settings: Settings, *, probe: bool) -> Iterator[Check]:
-    """One line for each chosen model, another for what a probe found. ``probe`` asks them now."""
+    """Yield the known services, then one check for each chosen model and one for its probe result. ``probe`` sends
+    requests now."""
     from deep_research.assembly import make_models
     from deep_research.models.registry import known_services
 
@@ -200,13 +201,12 @@ async def _probed_service(service: Service) -> Check:
 # Servers
 
 
-def requests(settings: Settings) -> Iterator[Check]:
+def destination_checks(settings: Settings) -> Iterator[Check]:
     """One line for each server that a run asks; a note where a key goes to another server than its service's own."""
     from deep_research.assembly import destinations, make_models
 
-    with suppress(
-        DeepResearchError
-    ):  # a name or a key that is wrong was told with the models and the services
+    # Wrong names and keys are already reported by `models` and `search`.
+    with suppress(DeepResearchError):
         services = () if settings.local_only else chosen_services(settings).services
         for each in destinations(settings, make_models(settings), services):
             key = f", with {each.key}" if each.key else ""
@@ -217,7 +217,7 @@ def requests(settings: Settings) -> Iterator[Check]:
 # Tokens
 
 
-def tokens(settings: Settings) -> Iterator[Check]:
+def windows(settings: Settings) -> Iterator[Check]:
     """One line for each role that has a model, and one for shortening texts."""
     from deep_research.assembly import make_models
     from deep_research.assembly.run_estimate import answer_tokens
@@ -228,7 +228,7 @@ def tokens(settings: Settings) -> Iterator[Check]:
     roles = make_models(settings)
     alike: dict[Check, list[str]] = {}
     for role, most in answer_tokens(settings.report_words).items():
-        if roles.by_role.get(role) or (roles.chain and role not in NAMED):
+        if roles.by_role.get(role) or (roles.chain and role not in ROLES_WITH_OWN_MODEL_ONLY):
             try:
                 check = _window(roles, role, most, settings)
             except DeepResearchError as error:
@@ -236,30 +236,9 @@ def tokens(settings: Settings) -> Iterator[Check]:
             alike.setdefault(check, []).append(role.value)
     for check, of in alike.items():
         yield Check(_TOKENS, check.state, f"{', '.join(of)}: {check.detail}")
-    # A name that is wrong there was told with the role of the summarizer.
+    # A wrong name is already reported with the role of the summarizer.
     with suppress(DeepResearchError):
         yield _shortening(roles, settings)
-
-
-def archive(settings: Settings) -> Iterator[Check]:
-    """One line for the archive of what is left out, and what is wrong with it."""
-    from deep_research.assembly import archive_folder, make_archive
-    from deep_research.budget.accounting import LARGE_ARCHIVE
-
-    folder, name = archive_folder(settings), "archive"
-    entries = make_archive(settings).list()
-    if not entries and not settings.content_archive.enabled:
-        yield Check(name, OK, "off; content_archive.enabled would keep the originals of dropped texts")
-        return
-    size = sum(entry.size for entry in entries)
-    retention = f"kept for {settings.content_archive.ttl_hours:g} hours"
-    off = "" if settings.content_archive.enabled else "; content_archive.enabled is off"
-    many = f"{phrases.count(len(entries), 'text')}, {phrases.in_bytes(size)}"
-    yield Check(name, OK, f"{many} in {folder}, {retention}{off}")
-    if size > LARGE_ARCHIVE:
-        yield Check(name, NOTE, "it is large: lower content_archive.ttl_hours, then run archive clean")
-    if settings.content_archive.enabled and not can_be_written(folder):
-        yield Check(name, BROKEN, f"{folder} cannot be written; set content_archive.dir to another folder")
 
 
 def _window(roles: ModelRoles, role: ModelRole, most: int, settings: Settings) -> Check:
@@ -294,13 +273,31 @@ def _shortening(roles: ModelRoles, settings: Settings) -> Check:
     return Check(_TOKENS, OK, f"{reading} by {who}" if who else f"{reading} without a model")
 
 
-def nearest(folder: Path) -> Path:
-    """The folder, or the nearest place above it that exists."""
-    return next(place for place in (folder, *folder.parents) if place.exists())
+# Archive
 
 
-def can_be_written(folder: Path) -> bool:
-    return nearest(folder).is_dir() and os.access(nearest(folder), os.W_OK | os.X_OK)
+def archive(settings: Settings) -> Iterator[Check]:
+    """One line for the archive of what is left out, and what is wrong with it."""
+    from deep_research.assembly import archive_folder, make_archive
+    from deep_research.budget.accounting import LARGE_ARCHIVE
+
+    folder, name = archive_folder(settings), "archive"
+    entries = make_archive(settings).list()
+    if not entries and not settings.content_archive.enabled:
+        yield Check(name, OK, "off; content_archive.enabled would keep the originals of dropped texts")
+        return
+    size = sum(entry.size for entry in entries)
+    retention = f"kept for {settings.content_archive.ttl_hours:g} hours"
+    off = "" if settings.content_archive.enabled else "; content_archive.enabled is off"
+    many = f"{phrases.count(len(entries), 'text')}, {phrases.in_bytes(size)}"
+    yield Check(name, OK, f"{many} in {folder}, {retention}{off}")
+    if size > LARGE_ARCHIVE:
+        yield Check(name, NOTE, "it is large: lower content_archive.ttl_hours, then run archive clean")
+    if settings.content_archive.enabled and not can_be_written(folder):
+        yield Check(name, BROKEN, f"{folder} cannot be written; set content_archive.dir to another folder")
+
+
+# MCP servers
 
 
 def mcp_servers(settings: Settings, *, probe: bool) -> Iterator[Check]:
@@ -319,12 +316,12 @@ def mcp_servers(settings: Settings, *, probe: bool) -> Iterator[Check]:
         if not server.callable_tools:
             yield Check(f"mcp:{name}", NOTE, "not used: name the tools that may be called (tools)")
         elif probe:
-            yield from asyncio.run(_probed(connection))
+            yield from asyncio.run(_probed_mcp_server(connection))
         else:
             yield Check(f"mcp:{name}", OK, f"may be asked for {', '.join(server.callable_tools)}")
 
 
-async def _probed(connection: McpConnection) -> list[Check]:
+async def _probed_mcp_server(connection: McpConnection) -> list[Check]:
     from deep_research.sources.mcp.mcp_listing import refusal
 
     place = f"mcp:{connection.name}"
@@ -342,3 +339,15 @@ async def _probed(connection: McpConnection) -> list[Check]:
         else:
             checks.append(Check(place, OK, f"{name} may be called, {pinned}: {listed[name].hash}"))
     return checks
+
+
+# Paths
+
+
+def nearest(folder: Path) -> Path:
+    """The folder, or the nearest place above it that exists."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+def can_be_written(folder: Path) -> bool:
+    return nearest(folder).is_dir() and os.access(nearest(folder), os.W_OK | os.X_OK)

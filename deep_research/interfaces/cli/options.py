@@ -52,8 +52,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. ``arguments`` are its positional ones, as (name, help); one in square brackets may be left out.
-    ``positional`` are the parameters of its operation among them. ``choices`` are what a shell offers for the first."""
+    """One command. ``arguments`` are its positional ones, as (name, help); one in square brackets may be left out,
+    and the first word of the name is that of the value. ``positional`` are the parameters of its operation among them.
+    ``choices`` are what a shell offers for the first."""
 
     name: str
     summary: str
@@ -231,7 +232,7 @@ COMMANDS = (
     _verb("submit", _SAMPLE, *_OF_RUN, example=_ASKING, arguments=_QUESTION),
     _verb("work", _SAMPLE, name="worker", example="--concurrency 4"),
     _server("serve", "Serve runs over HTTP, and work on submitted runs.", 8000),
-    _server("researcher", "Serve only the researcher, for graphs of agents.", 8001),
+    _server("researcher", "Serve only the researcher API (LangServe, LangGraph and health).", 8001),
     Command(
         "mcp",
         "Serve research tools to an MCP client over stdio.",
@@ -320,7 +321,7 @@ COMMANDS = (
         f'{PROGRAM} memory add preferences "Short reports, please." --user ann',
         (
             ("ACTION", "list, show, add, edit, export or forget."),
-            ("[ID]", "The entry; add: its kind, profile or preferences."),
+            ("[ID or KIND]", "The entry; add: its kind, profile or preferences."),
             ("[TEXT]", "add, edit: the text."),
         ),
         (
@@ -339,7 +340,10 @@ COMMANDS = (
         f"{PROGRAM} doctor --corpus docs/",
         options=(
             _SAMPLE,
-            Option("--probe", "Send a small request to each model and search service."),
+            Option(
+                "--probe",
+                "Send a small request to each model and search service, and connect to each MCP server.",
+            ),
             Option("--skipped", "Name every local file that could not be read, and why."),
         ),
     ),

@@ -112,7 +112,7 @@ def parser(command: Command, *, common: bool = True, program: str = PROGRAM) -> 
     for name, text in command.arguments:
         plain = name.strip("[]")
         command_parser.add_argument(
-            plain.lower(), metavar=plain, help=text, nargs=None if plain == name else "?"
+            plain.split()[0].lower(), metavar=plain, help=text, nargs=None if plain == name else "?"
         )
     if command.options:
         _add(command_parser.add_argument_group("options of this command"), command.options)

@@ -1,4 +1,4 @@
-"""The last words on a run: how it stands, what it has, and what can be done next."""
+"""Print the report of a run, its closing line and the next command."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _ANSWERED = {
     AnswerCoverage.NO: "Not answered",
 }
 _MAX_GAPS = 10
-_FAILED = ("agent", "hook", "model", "sources")  # notices of what went wrong, which a report would tell
+_FAILURE_NOTICES = ("agent", "hook", "model", "sources")  # kinds of notices; a report has them itself
 
 
 def deliver(session: Look, result: ResearchResult) -> None:
-    """The report or the JSON to where it was asked for."""
+    """Write the report to ``--out``, and print it or the JSON."""
     args, console = session.args, session.console
     if args.out and result.report:
         write_whole(args.out, result.report)
@@ -50,22 +50,23 @@ def deliver(session: Look, result: ResearchResult) -> None:
 
 
 def conclude(session: Look, result: ResearchResult) -> None:
-    """The closing lines. ``--quiet`` leaves out only those of a completed run: the others are news."""
+    """Print the closing lines. A completed run prints none with ``--quiet``, or with ``--json`` alone."""
     if session.talks or not (session.args.json or result.status == "completed"):
         session.console.note(*_closing(session, result))
 
 
 def _closing(session: Look, result: ResearchResult) -> list[str]:
-    """One line, below it what went wrong and the gaps when there was no report, above it what was not sent of what was
-    found, and not told of what was asked. A terminal gets it folded, its command on a line of its own."""
+    """Return the closing lines. Above the message: notes on the report, and a plan that waits for approval. Below it:
+    failure notices of an aborted run without a report, and gaps if the reason is ``no_evidence``. On a terminal, lines
+    are folded and the command has its own line."""
     message, command = (_in_pack(result), "") if session.packed else _words(session, result)
-    above = [*report_notes(result), *_plan(result)]
+    above = [*report_notes(result), *_plan_awaiting_approval(result)]
     gaps = (
         [gap.description for gap in result.gaps if not gap.addressed]
         if result.reason == "no_evidence"
         else []
     )
-    notice_names = () if result.report or result.status != "aborted" else _FAILED
+    notice_names = () if result.report or result.status != "aborted" else _FAILURE_NOTICES
     notices = [notice.message for notice in result.notices if notice.name in notice_names]
     listed = [f"  - {phrases.line(each)}" for each in (*notices, *gaps[:_MAX_GAPS])]
     if len(gaps) > _MAX_GAPS:
@@ -82,8 +83,8 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
     ]
 
 
-def _plan(result: ResearchResult) -> list[str]:
-    """What its owner agrees to."""
+def _plan_awaiting_approval(result: ResearchResult) -> list[str]:
+    """The plan that waits for approval."""
     parking = result.state.parking
     if result.status != "parked" or parking is None or parking.kind is not ParkedKind.PLAN:
         return []
@@ -91,19 +92,18 @@ def _plan(result: ResearchResult) -> list[str]:
 
 
 def report_notes(result: ResearchResult) -> list[str]:
-    """What a reader of the report should know of it: how much reached the models, and which share of the question it
-    tells of."""
+    """Return how much of the material reached the models, and which parts of the question the report answers."""
     return [line for line in (fidelity_line(result.fidelity), coverage_line(result)) if line]
 
 
 def _in_pack(result: ResearchResult) -> str:
-    """How the run of a pack stands: nobody goes on with it from there."""
+    """Describe the run in a pack; nobody can continue it there."""
     why = f" ({result.reason})" if result.reason else ""
     return f"The run in this pack is {result.status}{why}: {result.message or _counts(result)}"
 
 
 def _words(session: Look, result: ResearchResult) -> tuple[str, str]:
-    """What is said, and the command to follow it."""
+    """Return the message and the command to run next."""
     resume = session.again("resume", result.research_id)
     match result.status:
         case "completed":
@@ -119,7 +119,7 @@ def _words(session: Look, result: ResearchResult) -> tuple[str, str]:
 
 
 def _parked_words(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]:
-    """A hook waits for an answer, a plan for the word on it; a service that could not be reached waits for nobody."""
+    """A hook, a plan or a cap waits for the user's answer; after an outage or a pause a later `resume` is enough."""
     parking = result.state.parking
     sentence = f"Parked: the run waits for {result.message or 'an answer'}"
     sentence = sentence if sentence.endswith(".") else f"{sentence}."
@@ -159,7 +159,7 @@ def _aborted_words(result: ResearchResult, resume: str) -> tuple[str, str]:
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
     if result.reason == "no_evidence" and result.state.phase is DeepResearchPhase.SYNTHESIS:
         advice = "Lower --strict, or add documents. The log has the draft."
-    if result.reason == "no_evidence" and _nobody_answered(result):
+    if result.reason == "no_evidence" and _all_searches_failed(result):
         advice, resumable = "Fix this, then continue with:", True
     if result.reason == "budget":
         advice, flags = _caps_to_raise(result)
@@ -167,20 +167,18 @@ def _aborted_words(result: ResearchResult, resume: str) -> tuple[str, str]:
             return f"{sentence} {advice}", f"{resume} {' '.join(f'{flag} N' for flag in flags)}"
     if resumable and not resume:
         return sentence, ""
-    return f"{sentence} {advice}" + (
-        "" if resumable else f" (run {result.research_id})"
-    ), resume if resumable else ""
+    run_id = "" if resumable else f"(run {result.research_id})"
+    return " ".join(filter(None, (sentence, advice, run_id))), resume if resumable else ""
 
 
-def _nobody_answered(result: ResearchResult) -> bool:
-    """Whether nothing could be searched, so that other words would not help."""
+def _all_searches_failed(result: ResearchResult) -> bool:
+    """Whether every search failed, so that rewording the question does not help."""
     searches = result.state.sub_queries
     return bool(searches) and all(s.status is SubQueryStatus.FAILED for s in searches)
 
 
 def _caps_to_raise(result: ResearchResult) -> tuple[str, list[str]]:
-    """Which caps were reached, or else were given, as they are written at the prompt; and those under which the run can
-    go on."""
+    """Return the advice, and the flags of the caps to raise."""
     reached = dict.fromkeys(limit.of_cap for limit in result.limits if not limit.is_shared)
     shared = dict.fromkeys(limit.of_cap for limit in result.limits if limit.is_shared)
     if shared and not reached:
@@ -195,7 +193,7 @@ def _caps_to_raise(result: ResearchResult) -> tuple[str, list[str]]:
 
 
 def _model_usage(result: ResearchResult) -> str:
-    """What models took, where one was asked."""
+    """Requests, tokens and cost of the models; empty if none was asked."""
     usage = result.usage
     if not usage.model_calls:
         return ""

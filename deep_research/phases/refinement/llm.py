@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from deep_research.budget.content_budget import Content
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
-from deep_research.phases.evidence_lines import about_finding, levels, source_names, with_names
+from deep_research.phases.evidence_lines import about_finding, levels, source_names, with_short_names
 from deep_research.phases.evidence_rounds import EvidenceRounds, add_evidence, in_order, searches_by_round
 from deep_research.phases.prompting import (
     RULES,
@@ -240,7 +240,7 @@ def _message(handoff: RefinerInput, room: Room) -> Message:
     if handoff.report:
         # The list of references at its end is put in by code.
         report_text = (
-            with_names(handoff.draft, names_of) or handoff.report.partition(f"\n## {REFERENCES}\n")[0]
+            with_short_names(handoff.draft, names_of) or handoff.report.partition(f"\n## {REFERENCES}\n")[0]
         )
         report = Content(REPORT, (report_text,), 1.0)
         fitted = message.fitted([report], int(room.tokens * OF_REPORT), handoff.original_query, "the report")

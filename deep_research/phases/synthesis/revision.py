@@ -11,7 +11,7 @@ from deep_research.budget.estimate import AT_ONCE, report_output
 from deep_research.calls import TEXT_UNIT_CHARS, off_loop
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.evidence_lines import with_names
+from deep_research.phases.evidence_lines import with_short_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
 from deep_research.phases.synthesis.handoff import SynthesizerInput
@@ -183,7 +183,7 @@ async def last_pass(
     message = Message(await room_for(model, output, LAST_PASS, form=False, rules=material.room.rules))
     opening(message, handoff)
     message.add("The report:")
-    message.material("report", with_names(draft, material.names.names))
+    message.material("report", with_short_names(draft, material.names.names))
     message.add(f"Give the sections that change, each whole and under its heading. {manner(handoff)}")
     if message.size > message.room:
         return draft, ()
@@ -201,7 +201,7 @@ def _with_draft(handoff: SynthesizerInput, material: WriterMaterial, draft: str)
     message = with_material(handoff, material, REVISION)
     names = material.names.names
     message.add("The report as it is:")
-    message.material("report", with_names(draft, names))
+    message.material("report", with_short_names(draft, names))
     if new := _unused(draft, material):
         message.add(f"Findings that it does not use yet: {', '.join(new)}.")
     return message

@@ -77,14 +77,15 @@ class Child:
         return self._process.pid
 
     def work(
-        self, job: dict[str, Any], raw: bytes, most: int, cancelled: Callable[[], bool]
+        self, job: dict[str, Any], raw: bytes, max_answer_bytes: int, was_cancelled: Callable[[], bool]
     ) -> dict[str, Any]:
-        """The answer to a job, of at most ``most`` bytes. Raises `ExtractionError`; the child is then of no more use
-        and has to be ended."""
+        """Send a job with the bytes of a document and return the answer. Raises `ExtractionError` if the child fails,
+        exceeds its time or answers with more than ``max_answer_bytes``; end the child then. ``was_cancelled`` only
+        chooses the error message."""
         self.jobs += 1
         deadline = time.monotonic() + self._limits.seconds
         numbered_job = {**job, "job": self.jobs}
-        answer = self._exchange([header(numbered_job, raw), raw], most, deadline, cancelled)
+        answer = self._exchange([header(numbered_job, raw), raw], max_answer_bytes, deadline, was_cancelled)
         try:
             reply = json.loads(answer)
         except ValueError:
@@ -94,9 +95,9 @@ class Child:
         return reply
 
     def _exchange(
-        self, pieces: list[bytes], most: int, deadline: float, cancelled: Callable[[], bool]
+        self, pieces: list[bytes], max_answer_bytes: int, deadline: float, was_cancelled: Callable[[], bool]
     ) -> bytearray:
-        """Writes the pieces and reads one, both at once."""
+        """Write the pieces and read the answer, both at once."""
         views = [memoryview(piece) for piece in pieces if piece]
         buffer, total_bytes = bytearray(), 0
         poll = select.poll()
@@ -117,11 +118,11 @@ class Child:
                 if piece is None:
                     continue
                 if not piece:
-                    raise self._closing_error(cancelled)
+                    raise self._closing_error(was_cancelled)
                 buffer += piece
             if not total_bytes and len(buffer) >= LENGTH.size:
                 (size,) = LENGTH.unpack_from(buffer)
-                if size > most or views:  # nobody answers before the question is asked
+                if size > max_answer_bytes or views:  # nobody answers before the question is asked
                     raise self._crashed()
                 total_bytes = LENGTH.size + size
         if len(buffer) > total_bytes:  # nor more than was asked
@@ -149,14 +150,16 @@ class Child:
         except OSError:
             return b""
 
-    def _closing_error(self, cancelled: Callable[[], bool]) -> ExtractionError:
+    def _closing_error(self, was_cancelled: Callable[[], bool]) -> ExtractionError:
         """Why the child closed its pipe."""
         self.end(at_once=False)
         code = self._process.returncode
-        if cancelled():
+        if was_cancelled():
             return ExtractionError("the extraction was cancelled", passing=True)
-        if code in (-signal.SIGXCPU, -signal.SIGALRM):
-            return _too_slow(self._limits.cpu_seconds, " of computing" if code == -signal.SIGXCPU else "")
+        if code == -signal.SIGXCPU:
+            return _too_slow(self._limits.cpu_seconds, " of computing")
+        if code == -signal.SIGALRM:
+            return _too_slow(self._limits.seconds)
         return self._crashed(code)
 
     def _crashed(self, code: int | None = None) -> ExtractionError:

@@ -142,11 +142,11 @@ class Fetcher:
     ) -> Fetched:
         """One request. Raises `Refused`, and whatever the layers below do."""
         tls = _tls() if target.scheme == "https" else None
-        way = await self._guard.way(target, tls)
+        connection = await self._guard.open_connection(target, tls)
         try:
-            exchange = Exchange(way.reader, way.writer)
-            request_headers = self._headers(target, {**headers, **dict(way.headers)})
-            status, response_headers = await exchange.ask(way.path, request_headers)
+            exchange = Exchange(connection.reader, connection.writer)
+            request_headers = self._headers(target, {**headers, **dict(connection.headers)})
+            status, response_headers = await exchange.ask(connection.path, request_headers)
             page_headers = _relevant_headers(response_headers)
             location = page_headers.pop("location", None)
             encoding = page_headers.pop("content-encoding", "")
@@ -159,7 +159,7 @@ class Fetcher:
                 body = await _collected(pieces, cut, large)
             return Fetched(url=target.url, status=status, body=body, headers=page_headers)
         finally:
-            way.writer.transport.abort()  # not closed with a farewell, which a server could leave unanswered
+            connection.writer.transport.abort()  # not closed with a farewell, which a server could leave unanswered
 
     def _headers(self, target: Target, more: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         host = f"[{target.host}]" if ":" in target.host else target.host

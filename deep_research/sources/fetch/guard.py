@@ -290,8 +290,8 @@ class Guard:
         self.resolver = resolver
         self._opener = opener
 
-    async def way(self, target: Target, tls: ssl.SSLContext | None) -> OpenConnection:
-        """A connection on which ``target`` can be asked for. Raises as `connected`."""
+    async def open_connection(self, target: Target, tls: ssl.SSLContext | None) -> OpenConnection:
+        """Open a connection on which ``target`` can be asked for. Raises as `connected`."""
         return OpenConnection(*await self.connected(target.host, target.port, tls), target.path)
 
     async def connected(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> Streams:

@@ -1,8 +1,8 @@
 """Pages through an HTTP proxy, where the owner of the machine has one.
 
-The proxy resolves names and connects, so the check of `Guard` where a connection is made cannot be ours. What an address
-shows by itself is refused as ever, at every redirect; a name that leads to an inner address here is refused; a name that
-is not known here goes to the proxy, which has to guard the rest.
+The proxy resolves names and connects, so `Guard` cannot check the address of the connection. Addresses that are not
+public are refused as without a proxy, at every redirect. A name that resolves here to such an address is refused too. A
+name that does not resolve here goes to the proxy, which has to check the rest.
 """
 
 from __future__ import annotations
@@ -64,10 +64,8 @@ class Proxy:
 
 
 def proxies(setting: str) -> Callable[[Target], Proxy | None]:
-    """The proxy by which a target is reached: none, that of the environment's variables, or that at an address. Raises
-    `ValueError` for an address that is none."""
-    if setting == OFF:
-        return lambda _: None
+    """Choose the proxy of a target: that of the environment's variables, or that at the address ``setting``. Raises
+    `ValueError` for an address that is none. The caller handles `OFF`."""
     if setting == ENVIRONMENT:
         proxy_urls = getproxies()
         by_scheme = {
@@ -85,16 +83,17 @@ def proxies(setting: str) -> Callable[[Target], Proxy | None]:
 
 
 class ProxyGuard(Guard):
-    """Connects by a proxy where there is one for a target, and else as `Guard`."""
+    """Connects through the proxy of a target, or directly like `Guard`. Through a proxy it still refuses a name that
+    resolves here to a non-public address."""
 
     def __init__(self, choose: Callable[[Target], Proxy | None], resolver: Resolver = resolve) -> None:
         super().__init__(resolver)
         self._choose = choose
 
-    async def way(self, target: Target, tls: ssl.SSLContext | None) -> OpenConnection:
+    async def open_connection(self, target: Target, tls: ssl.SSLContext | None) -> OpenConnection:
         proxy = self._choose(target)
         if proxy is None:
-            return await super().way(target, tls)
+            return await super().open_connection(target, tls)
         with suppress(OSError, UnicodeError):  # a name that is not known here may be known to the proxy
             if not all(map(is_public, await self.resolver(target.host, target.port))):
                 raise InnerAddress("the name leads to an address that is not public")

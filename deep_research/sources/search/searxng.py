@@ -34,11 +34,11 @@ _MAX_PAGES = 5
 
 
 class SearXNG(HttpSearch):
-    """Needs SEARXNG_URL or ``base_url``. The instance has to allow the format JSON. A key is only sent where a login is
-    before it (``api_key``, as a bearer's).
+    """Needs SEARXNG_URL or ``base_url``. The instance must allow the format `json`. Sends ``api_key`` as a bearer token,
+    for instances behind a login.
 
-    Its filters of time are coarse, so days are left to the filter of the results. Queries are cut at 500 characters.
-    A search is a request for each page that it takes, five at most.
+    It ignores the date filters; the engine filters the results. A query has at most 500 characters; a search sends one
+    to five requests.
     """
 
     name = "searxng"
@@ -94,7 +94,7 @@ class SearXNG(HttpSearch):
         if not isinstance(items, list):
             raise MalformedError
         if first and not items and answer.get("unresponsive_engines"):
-            # Nothing was found out, which is not the same as that there is nothing.
+            # No engine answered, so zero results mean nothing.
             raise MalformedError("none of the engines answered")
         return records(items)
 

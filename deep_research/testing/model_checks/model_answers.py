@@ -6,7 +6,7 @@ import asyncio
 
 from deep_research.models.base import Message, StopReason
 from deep_research.testing.model_bench import CALL, MODEL, WAYS, Bench
-from deep_research.testing.service_bench import until
+from deep_research.testing.patience import until
 
 SAID = "The keeper of the light wrote it down: seven ships passed, and none of them was seen again."
 ANY_CHARACTERS = (

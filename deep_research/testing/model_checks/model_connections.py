@@ -7,7 +7,7 @@ from typing import Any
 
 from deep_research.models.base import Message, ModelCall
 from deep_research.testing.model_bench import CALL, WAYS, Bench
-from deep_research.testing.service_bench import until
+from deep_research.testing.patience import until
 
 
 async def one_connection_serves_many_requests(bench: Bench) -> None:

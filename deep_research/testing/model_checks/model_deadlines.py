@@ -10,7 +10,7 @@ from deep_research.models.base import Message
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import CALL, WAYS, Bench
 from deep_research.testing.pace import Lateness, Pace
-from deep_research.testing.service_bench import PATIENCE_SECONDS, until
+from deep_research.testing.patience import PATIENCE_SECONDS, until
 
 _SECONDS = 0.25
 # Tried in turn: on a stalled machine the deadline may pass before the request is sent.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import WAYS, Bench
-from deep_research.testing.service_bench import PATIENCE_SECONDS
+from deep_research.testing.patience import PATIENCE_SECONDS
 
 _SLOW = ("hang", "drip-body", "drip-headers", "sse-hang")
 _MEBIBYTE = 2**20

@@ -18,7 +18,7 @@ from deep_research.models.retry import Persistence
 from deep_research.models.structured import Abilities, Rung
 from deep_research.models.tool_calls import NativeTurn, ToolSpec
 from deep_research.testing.model_bench import WAYS, Ability, Bench
-from deep_research.testing.service_bench import PATIENCE_SECONDS
+from deep_research.testing.patience import PATIENCE_SECONDS
 
 TOOLS = (
     ToolSpec(

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deep_research.testing.pace import Lateness, Pace
+from deep_research.testing.patience import until
 from deep_research.testing.search_bench import Bench, Outcome
-from deep_research.testing.service_bench import until
 
 # Tried in turn: on a stalled machine the deadline may pass before the request is sent.
 _SECONDS = (0.2, 0.2, 0.2, 0.8, 3.2, 12.8)

@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus
 from deep_research.errors import ConfigurationError, MissingKeyError, SearchError
 from deep_research.sources.search.base import SearchRequest
 from deep_research.testing.search_bench import KEY, QUERY, Bench
-from deep_research.testing.service_bench import no_key_in
+from deep_research.testing.service_bench import assert_no_key_in
 from deep_research.testing.store_bench import expect
 
 _FAILURES = ("401", "400", "429", "500", "close", "reset", "short-body", "html-200", "bad-json", "null")
@@ -32,19 +32,19 @@ async def no_error_shows_the_key(bench: Bench) -> None:
             (error,) = await asyncio.gather(search, return_exceptions=True)
             assert isinstance(error, SearchError), f"{error!r} in place of a SearchError"
             trace = traceback.TracebackException.from_exception(error, capture_locals=True)
-            no_key_in(f"{error} {error!r} {vars(error)}" + "".join(trace.format()), KEY)
-            no_key_in(pickle.dumps(error).decode("latin-1"), KEY)
+            assert_no_key_in(f"{error} {error!r} {vars(error)}" + "".join(trace.format()), KEY)
+            assert_no_key_in(pickle.dumps(error).decode("latin-1"), KEY)
             assert error.__context__ is None, "what led to an error carries the request"
 
 
 async def no_result_holds_the_key(bench: Bench) -> None:
-    no_key_in(repr((await bench.search()).answer), KEY)
+    assert_no_key_in(repr((await bench.search()).answer), KEY)
 
 
 async def the_key_goes_in_a_header_alone(bench: Bench) -> None:
     for request in (await bench.search()).requests:
         assert any(KEY in value for value in request.headers.values())
-        no_key_in(f"{request.path} {request.query} {request.body}", KEY)
+        assert_no_key_in(f"{request.path} {request.query} {request.body}", KEY)
 
 
 async def nothing_is_sent_to_another_host(bench: Bench) -> None:

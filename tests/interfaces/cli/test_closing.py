@@ -1,4 +1,4 @@
-"""The last words on a run that its caps ended: what is to be raised, and whose."""
+"""The closing line of an aborted run: what can be done next."""
 
 from argparse import Namespace
 from types import SimpleNamespace
@@ -9,9 +9,9 @@ from deep_research import DeepResearch, SearchProvider, SupervisorHooks
 from deep_research.errors import SearchError
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.session import Look
-from deep_research.interfaces.cli.summary import _caps_to_raise, _closing
+from deep_research.interfaces.cli.summary import _aborted_words, _caps_to_raise, _closing
 from deep_research.settings import Settings
-from deep_research.state import DeepResearchState, Limit
+from deep_research.state import AbortReason, DeepResearchState, Limit
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,18 @@ from deep_research.state import DeepResearchState, Limit
 def test_what_is_to_be_raised_is_named(names, said):
     limits = tuple(Limit(name=name, message="m") for name in names)
     assert _caps_to_raise(SimpleNamespace(limits=limits, state=DeepResearchState(query="q"))) == said
+
+
+def test_a_reason_without_advice_leaves_no_gap_in_the_line():
+    result = SimpleNamespace(
+        reason=AbortReason.REFUSED.value,
+        message="The directory does not admit this run.",
+        report=None,
+        research_id="run-1",
+        state=DeepResearchState(query="q"),
+    )
+    line = "Aborted (refused): The directory does not admit this run. (run run-1)"
+    assert _aborted_words(result, "deep-research resume run-1") == (line, "")
 
 
 class Down(SearchProvider):

@@ -30,6 +30,8 @@ def read(raw, **_):
         os._exit(0)
     if what == "hang":
         time.sleep(1000)
+    if what == "alarm":
+        signal.raise_signal(signal.SIGALRM)
     if what == "memory":
         bytearray(1 << 40)
     if what == "cpu":

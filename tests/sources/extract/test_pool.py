@@ -75,6 +75,7 @@ SLOW = pytest.mark.slow
         ("start", "damaged", None),
         pytest.param("fork", "damaged", None, marks=SLOW),
         ("cpu", "1 s of computing", "time"),
+        ("alarm", "longer than 600 s; raise fetch.cpu_seconds", "time"),
     ],
 )
 def test_a_child_that_goes_wrong_is_a_reason_and_the_next_job_is_done(

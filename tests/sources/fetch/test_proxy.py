@@ -154,7 +154,6 @@ def test_the_environment_names_a_proxy_for_each_scheme_and_hosts_without(
     assert choose(Target("https", "site.org", 443, "/")) == Proxy("one.example", 3128)
     assert choose(Target("http", "site.org", 80, "/")) is None
     assert choose(Target("https", "inside.org", 443, "/")) is None
-    assert proxies("off")(Target("https", "site.org", 443, "/")) is None
 
 
 def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(
