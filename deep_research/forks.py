@@ -12,6 +12,10 @@ import os
 import weakref
 from typing import Protocol
 
+_holders: weakref.WeakSet[Holder] = weakref.WeakSet()
+_shared: weakref.WeakSet[Shared] = weakref.WeakSet()
+_forking: list[Holder] = []
+
 
 class Holder(Protocol):
     """Something with open connections. Both methods are called by the thread that forks."""
@@ -26,11 +30,6 @@ class Shared(Protocol):
 
     def renew(self) -> None:
         """In a child process nobody is inside."""
-
-
-_holders: weakref.WeakSet[Holder] = weakref.WeakSet()
-_shared: weakref.WeakSet[Shared] = weakref.WeakSet()
-_forking: list[Holder] = []
 
 
 def guard(holder: Holder) -> None:

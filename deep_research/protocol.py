@@ -27,6 +27,25 @@ _ROLES = {ModelRole.JUDGE.value: "verifier", ModelRole.SUPERVISOR.value: "verifi
 
 _Event = ev.Event | ev.Progress
 _Part = tuple[str, str, dict[str, Any]]  # type, node, payload
+_PAYLOADS: dict[type[ev.Event], Callable[[Any], dict[str, Any]]] = {
+    ev.RunCreated: lambda e: {"query": e.query},
+    ev.PhaseStarted: lambda e: {"phase": e.phase.value, "iteration": e.iteration},
+    ev.PhaseEnded: lambda e: {"phase": e.phase.value, "valid": e.validation.valid},
+    ev.PhaseRetried: lambda e: {"attempt": e.attempt, "issues": list(e.issues), "asked_by": e.asked_by},
+    ev.PlanMade: lambda e: {"queries": [query.query for query in e.sub_queries]},
+    ev.SubQueriesAdded: lambda e: {"queries": [query.query for query in e.sub_queries]},
+    ev.IterationStarted: lambda e: {"iteration": e.iteration},
+    ev.DecisionMade: lambda e: {"action": e.action.value, "rationale": e.decision.rationale},
+    ev.SourcesAnalyzed: lambda e: {"findings": len(e.findings)},
+    ev.ReportWritten: lambda e: {"words": e.metadata.word_count, "claims": len(e.claims)},
+    ev.ModelSettled: lambda e: {"call_id": e.call_id, "outcome": e.outcome},
+    ev.LimitReached: lambda e: {"message": e.limit.line},
+    ev.NoticeAdded: lambda e: {"message": e.notice.line},
+    ev.RunParked: lambda e: {"waiting_for": e.parking.waiting_for, "kind": e.parking.kind.value},
+    ev.RunSteered: lambda e: {"text": e.text, "refused": e.refused},
+    ev.RunCompleted: lambda e: {"rationale": e.rationale},
+    ev.RunAborted: lambda e: {"reason": e.reason.value, "message": e.message},
+}
 
 
 @overload
@@ -128,24 +147,3 @@ def _status_of(event: ev.Event) -> str:
 def _payload_of(event: ev.Event) -> dict[str, Any]:
     make = _PAYLOADS.get(type(event))
     return make(event) if make is not None else {}
-
-
-_PAYLOADS: dict[type[ev.Event], Callable[[Any], dict[str, Any]]] = {
-    ev.RunCreated: lambda e: {"query": e.query},
-    ev.PhaseStarted: lambda e: {"phase": e.phase.value, "iteration": e.iteration},
-    ev.PhaseEnded: lambda e: {"phase": e.phase.value, "valid": e.validation.valid},
-    ev.PhaseRetried: lambda e: {"attempt": e.attempt, "issues": list(e.issues), "asked_by": e.asked_by},
-    ev.PlanMade: lambda e: {"queries": [query.query for query in e.sub_queries]},
-    ev.SubQueriesAdded: lambda e: {"queries": [query.query for query in e.sub_queries]},
-    ev.IterationStarted: lambda e: {"iteration": e.iteration},
-    ev.DecisionMade: lambda e: {"action": e.action.value, "rationale": e.decision.rationale},
-    ev.SourcesAnalyzed: lambda e: {"findings": len(e.findings)},
-    ev.ReportWritten: lambda e: {"words": e.metadata.word_count, "claims": len(e.claims)},
-    ev.ModelSettled: lambda e: {"call_id": e.call_id, "outcome": e.outcome},
-    ev.LimitReached: lambda e: {"message": e.limit.line},
-    ev.NoticeAdded: lambda e: {"message": e.notice.line},
-    ev.RunParked: lambda e: {"waiting_for": e.parking.waiting_for, "kind": e.parking.kind.value},
-    ev.RunSteered: lambda e: {"text": e.text, "refused": e.refused},
-    ev.RunCompleted: lambda e: {"rationale": e.rationale},
-    ev.RunAborted: lambda e: {"reason": e.reason.value, "message": e.message},
-}

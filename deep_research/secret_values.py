@@ -17,6 +17,10 @@ BLOT = "*"
 MIN_CORE_CHARS = 8
 MAX_KEY_CHARS = 1_000  # of a word that may be a key
 _KEY_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.~%:@\\-")
+_LOCK = threading.RLock()
+_version = 0  # of all keyrings, so that what is made of them is made anew after a change
+_KEYRINGS: WeakSet[Keyring] = WeakSet()
+_CURRENT: ContextVar[Keyring | None] = ContextVar("keyring", default=None)
 
 
 class Secrets:
@@ -97,10 +101,6 @@ class Keyring:
             _CURRENT.reset(token)
 
 
-_LOCK = threading.RLock()
-_version = 0  # of all keyrings, so that what is made of them is made anew after a change
-_KEYRINGS: WeakSet[Keyring] = WeakSet()
-_CURRENT: ContextVar[Keyring | None] = ContextVar("keyring", default=None)
 _PROCESS = Keyring()  # of what is registered outside of any scope
 
 

@@ -28,6 +28,15 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 # As an argument: takes a cap away, where None would mean that nothing was given.
 UNSET: Any = object()
+Name = Annotated[str, Field(min_length=1)]
+_WORDS: dict[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    Path: "a path",
+    date: "a day such as 2026-01-31",
+}
 
 
 class SettingGroup(BaseModel):
@@ -62,7 +71,6 @@ def _one_or_many(value: object) -> object:
 
 
 ONE_OR_MANY = BeforeValidator(_one_or_many)
-Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[tuple[Name, ...], ONE_OR_MANY]
 
 
@@ -197,15 +205,6 @@ def bounds(field: FieldInfo) -> str:
 
 
 # --- errors ------------------------------------------------------------------------------------------------
-
-_WORDS: dict[object, str] = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "a text",
-    Path: "a path",
-    date: "a day such as 2026-01-31",
-}
 
 
 def explain(

@@ -54,7 +54,7 @@ ODD = {
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("reader", READERS)
 def test_what_is_no_file_or_too_large_is_refused_in_one_line(tmp_path, monkeypatch, reader, odd):
-    monkeypatch.setattr("deep_research.models.recording.LARGEST", profiles.MAX_FILE_BYTES)
+    monkeypatch.setattr("deep_research.models.recording.MAX_RECORD_BYTES", profiles.MAX_FILE_BYTES)
     make, why = ODD[odd]
     make(tmp_path / "odd")
     seen = []

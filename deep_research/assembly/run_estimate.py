@@ -257,13 +257,13 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
     if report_words > AT_ONCE:
         report = sections.longest_output(report_words)
     return {
-        ModelRole.PLANNER: planning.MOST_OUTPUT,
-        ModelRole.ANALYZER: reading.MOST_OUTPUT,
-        ModelRole.TASK_AGENT: agent.MOST_OUTPUT,
+        ModelRole.PLANNER: planning.MAX_OUTPUT_TOKENS,
+        ModelRole.ANALYZER: reading.MAX_OUTPUT_TOKENS,
+        ModelRole.TASK_AGENT: agent.MAX_OUTPUT_TOKENS,
         ModelRole.REVIEWER: task_review.MAX_OUTPUT_TOKENS,
-        ModelRole.SUMMARIZER: summarizing.MOST_OUTPUT,
+        ModelRole.SUMMARIZER: summarizing.MAX_OUTPUT_TOKENS,
         ModelRole.SYNTHESIZER: report,
-        ModelRole.JUDGE: judge.MOST_OUTPUT,
-        ModelRole.REFINER: refining.MOST_OUTPUT,
+        ModelRole.JUDGE: judge.MAX_OUTPUT_TOKENS,
+        ModelRole.REFINER: refining.MAX_OUTPUT_TOKENS,
         ModelRole.SUPERVISOR: max(reflection.MAX_OUTPUT_TOKENS, reflection.LEAD_OUTPUT_TOKENS),
     }

@@ -24,6 +24,14 @@ from deep_research.state.phases import EVERY_ROLE
 from deep_research.supervisor import opening, reflection
 
 P, R = DeepResearchPhase, ModelRole
+FILLED_SHARE = 0.75  # of a call that reads, as a rule: the next source has to fit whole
+AROUND_SOURCE, AROUND = 100, 150  # tokens beside a source, and of the question and the plan in each prompt
+TOKENS_A_WORD = 1.4
+STEPS, SHOWN = (1, 4), 1_500  # of a task, and tokens that each shows
+CHOICES = 4  # requests for a long text of which a model chooses
+FINDINGS_OF_A_SECTION = (8, 5)  # at the low and the high end
+TOKENS_A_CLAIM, CLAIM, VERDICT = 25, 80, 20  # in a report, with its passages, and of what the judge answers
+REPAIRED = 6  # of so many claims one is repaired, and judged again
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +52,6 @@ class End:
 
 LOW = End(650, 70, 150, 30, 20, further=0.0, reviews=False)
 HIGH = End(340, 100, 200, 150, 65, further=0.4, reviews=True)
-FILLED_SHARE = 0.75  # of a call that reads, as a rule: the next source has to fit whole
-AROUND_SOURCE, AROUND = 100, 150  # tokens beside a source, and of the question and the plan in each prompt
-TOKENS_A_WORD = 1.4
-STEPS, SHOWN = (1, 4), 1_500  # of a task, and tokens that each shows
-CHOICES = 4  # requests for a long text of which a model chooses
-FINDINGS_OF_A_SECTION = (8, 5)  # at the low and the high end
-TOKENS_A_CLAIM, CLAIM, VERDICT = 25, 80, 20  # in a report, with its passages, and of what the judge answers
-REPAIRED = 6  # of so many claims one is repaired, and judged again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +175,8 @@ class UsualRequests:
 
     def _report(self, findings: float, report: float) -> Iterator[Requests]:
         work, end, sent = self.work, self.end, findings * self.end.sent_finding
-        parts = min(sections.MOST_SECTIONS, int(findings / FINDINGS_OF_A_SECTION[end.reviews]))
-        if work.options.report_words <= AT_ONCE or parts < sections.LEAST_SECTIONS:
+        parts = min(sections.MAX_SECTIONS, int(findings / FINDINGS_OF_A_SECTION[end.reviews]))
+        if work.options.report_words <= AT_ONCE or parts < sections.MIN_SECTIONS:
             yield from self._request(
                 P.SYNTHESIS, R.SYNTHESIZER, writer_material.SYSTEM + writing.WHOLE, sent, report
             )

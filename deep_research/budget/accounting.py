@@ -19,8 +19,12 @@ from deep_research.state import (
 )
 from deep_research.state.notices import reported_notices
 
-MOST_ITEMS = 10  # that are named
+MAX_ITEMS = 10  # that are named
 _COUNTED = {"max_model_calls": "model_calls", "max_searches": "searches", "max_fetches": "fetches"}
+LARGE_ARCHIVE = 1_000_000_000  # bytes
+LOW_FIDELITY = 0.5
+_FLOORS = regex(r"\bfloors of the \d+ protected\b")  # as the allocation says it
+_NO_ROOM = regex(r"\bdo(?:es)? not fit\b")  # as `WindowError` says it
 
 
 class CapUse(Record):
@@ -46,7 +50,7 @@ class KeptItem(Record):
 
 class Accounts(Record):
     """The books of one run. ``least_kept`` are the texts of which least was sent,
-    at most `MOST_ITEMS`; ``advice`` is what could be done about what was left out."""
+    at most `MAX_ITEMS`; ``advice`` is what could be done about what was left out."""
 
     research_id: str
     query: str
@@ -71,7 +75,7 @@ class Accounts(Record):
             caps=tuple(_caps(state)),
             usage=state.usage,
             fidelity=fidelity,
-            least_kept=tuple(kept[:MOST_ITEMS]),
+            least_kept=tuple(kept[:MAX_ITEMS]),
             notices=notices,
             advice=tuple(advice(fidelity, notices, aborted=aborted, archive_bytes=archive_bytes)),
         )
@@ -119,12 +123,6 @@ def _titles(state: DeepResearchState) -> dict[str, str]:
         | {gap.id: gap.description for gap in state.gaps}
         | {contradiction.id: contradiction.description for contradiction in state.contradictions}
     )
-
-
-LARGE_ARCHIVE = 1_000_000_000  # bytes
-LOW_FIDELITY = 0.5
-_FLOORS = regex(r"\bfloors of the \d+ protected\b")  # as the allocation says it
-_NO_ROOM = regex(r"\bdo(?:es)? not fit\b")  # as `WindowError` says it
 
 
 def advice(

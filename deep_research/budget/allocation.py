@@ -29,6 +29,28 @@ FILLED = 90  # hundredths of its size that a text made shorter fills at least, b
 SENTENCE = 25  # tokens of about one: less of an item says nothing
 ALL_SETS = 8  # items up to which every set of them is tried
 FEW = 64  # items up to which more sets are tried than a steady number
+# The parts' weights in the spec, summing to 1.
+RELEVANCE, RECENCY, QUALITY, USER = 0.4, 0.3, 0.2, 0.1
+HALF_LIFE = 3 * 365.25  # days after which a publication is worth half of a new one
+UNDATED = 0.5  # most pages bear no date: neither new nor old
+UNRANKED = 0.5
+_OF_QUALITY = MappingProxyType(
+    {
+        SourceQuality.HIGH: 1.0,
+        SourceQuality.MEDIUM: 0.7,
+        SourceQuality.UNKNOWN: 0.5,
+        SourceQuality.LOW: 0.2,
+    }
+)
+_OF_CONFIDENCE = MappingProxyType(
+    {
+        ConfidenceLevel.CONFIRMED: 1.0,
+        ConfidenceLevel.HIGH: 0.9,
+        ConfidenceLevel.MEDIUM: 0.6,
+        ConfidenceLevel.LOW: 0.3,
+        ConfidenceLevel.SPECULATION: 0.1,
+    }
+)
 
 
 class ItemClass(StrEnum):
@@ -267,32 +289,6 @@ def _filled(entries: Sequence[_Entry], let_in: Sequence[int], spare: int) -> lis
 
 def _weight(item: Item, size: int) -> float:
     return max(0.0, item.priority) * (size / item.tokens if item.tokens else 1.0)
-
-
-# The parts' weights in the spec, summing to 1.
-RELEVANCE, RECENCY, QUALITY, USER = 0.4, 0.3, 0.2, 0.1
-HALF_LIFE = 3 * 365.25  # days after which a publication is worth half of a new one
-UNDATED = 0.5  # most pages bear no date: neither new nor old
-UNRANKED = 0.5
-_OF_QUALITY = MappingProxyType(
-    {
-        SourceQuality.HIGH: 1.0,
-        SourceQuality.MEDIUM: 0.7,
-        SourceQuality.UNKNOWN: 0.5,
-        SourceQuality.LOW: 0.2,
-    }
-)
-
-
-_OF_CONFIDENCE = MappingProxyType(
-    {
-        ConfidenceLevel.CONFIRMED: 1.0,
-        ConfidenceLevel.HIGH: 0.9,
-        ConfidenceLevel.MEDIUM: 0.6,
-        ConfidenceLevel.LOW: 0.3,
-        ConfidenceLevel.SPECULATION: 0.1,
-    }
-)
 
 
 class Ranked(Protocol):

@@ -33,9 +33,11 @@ from deep_research.patterns import regex
 from deep_research.state.identity import sha256_hex
 from deep_research.state.records import Record
 
-LARGEST = 64_000_000  # bytes of a file that are read: six times the text of the largest source, as JSON
-MOST_NAMES = 100_000  # of the folder that are looked at in one go
-MOST_REMOVED = 1_000  # by one cleaning: the next takes more
+MAX_FILE_BYTES = (
+    64_000_000  # bytes of a file that are read: six times the text of the largest source, as JSON
+)
+MAX_NAMES = 100_000  # of the folder that are looked at in one go
+MAX_REMOVALS = 1_000  # by one cleaning: the next takes more
 LOCK_SECONDS = 10.0
 
 _HASH = regex(r"sha256:([0-9a-f]{64})")
@@ -151,7 +153,7 @@ class Archive:
 
     def clean(self) -> int:
         """Removes the records that are older than the archive keeps them, and what an interrupted save left; at most
-        `MOST_REMOVED` of them, oldest first. Returns how many."""
+        `MAX_REMOVALS` of them, oldest first. Returns how many."""
         try:
             with self._refusing(but_missing=True), self._opened() as folder, _locked(folder):
                 return self._remove(folder)
@@ -166,7 +168,7 @@ class Archive:
             if not file.digest or now - file.changed >= self._ttl.total_seconds()
         ]
         removed = 0
-        for _, name in sorted(expired)[:MOST_REMOVED]:
+        for _, name in sorted(expired)[:MAX_REMOVALS]:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
                 removed += 1
@@ -216,7 +218,7 @@ class _Found(NamedTuple):
 def _files(folder: int) -> Iterator[_Found]:
     """The regular files with names of ours; links, folders and the files of others are passed over."""
     with os.scandir(folder) as entries:
-        for entry in islice(entries, MOST_NAMES):
+        for entry in islice(entries, MAX_NAMES):
             named = _FILE.fullmatch(entry.name)
             if named is None and not _PART.fullmatch(entry.name):
                 continue
@@ -235,11 +237,11 @@ def _read(folder: int, digest: str) -> bytes:
             raise _damaged(digest, "it is a link or a socket") from None
         raise
     info = os.fstat(handle)
-    if not stat.S_ISREG(info.st_mode) or info.st_size > LARGEST:
+    if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE_BYTES:
         os.close(handle)
         raise _damaged(digest, "it is no file, or too large")
     with open(handle, "rb") as file:
-        return file.read(LARGEST)
+        return file.read(MAX_FILE_BYTES)
 
 
 def _put(folder: int, digest: str, body: bytes, at: float) -> None:

@@ -28,6 +28,16 @@ LONGER = 1.1  # times what was tried, at most, is tried next
 SINGLE = 64  # sentences that are tried where room is for one only
 BESIDE = 6  # sentences beside the kept ones that are tried where those do not fill the room
 _HARD_TO_CUT = (BlockKind.HEADING, BlockKind.CODE, BlockKind.TABLE)
+BY_LENGTH = 0.3  # power of a sentence's length by which its score is divided
+SHORT = 20  # characters; what is shorter is not preferred for it
+AGAIN = 0.1  # of a score that is lost when all words were said before
+WITH_HEADING = 0.3  # of a sentence's length: a longer heading costs more than it explains
+SPARE = 1.1  # times the room is chosen from, since only of the whole is it known how characters are counted
+GAP = "[…]"  # for what is left out
+CUT = "…"  # for the rest of a sentence
+_LONG_WORD = 60  # characters; what is longer is no word, or of a script without spaces
+_BACK = 8  # words that a piece is made shorter by, where by the last of them it is counted as more
+_NEAR = 100  # characters between two sentences that go along when both are kept: marks of lists, code, tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +191,6 @@ def _length(made: Condensed) -> int:
     return len(made.text)
 
 
-BY_LENGTH = 0.3  # power of a sentence's length by which its score is divided
-SHORT = 20  # characters; what is shorter is not preferred for it
-AGAIN = 0.1  # of a score that is lost when all words were said before
-WITH_HEADING = 0.3  # of a sentence's length: a longer heading costs more than it explains
-SPARE = 1.1  # times the room is chosen from, since only of the whole is it known how characters are counted
-
-
 def condense(
     text: str,
     room: int,
@@ -265,13 +268,6 @@ def _explains(sentences: Sentences, place: int) -> bool:
     return sentences.length(above) <= WITH_HEADING * sentences.length(place) or (
         sentences.blocks[place].kind is BlockKind.TABLE
     )
-
-
-GAP = "[…]"  # for what is left out
-CUT = "…"  # for the rest of a sentence
-_LONG_WORD = 60  # characters; what is longer is no word, or of a script without spaces
-_BACK = 8  # words that a piece is made shorter by, where by the last of them it is counted as more
-_NEAR = 100  # characters between two sentences that go along when both are kept: marks of lists, code, tables
 
 
 @dataclass(frozen=True, slots=True)

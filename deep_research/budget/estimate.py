@@ -17,6 +17,13 @@ from deep_research.models.base import TokenUsage
 from deep_research.models.profiles import Price, Profile
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Record, Spent
 
+BYTES_A_TOKEN = 4  # of most texts
+TOKENS_A_WORD = 3.3  # at most, of most languages, references included
+AT_ONCE = 1_500  # words of a report that is written in one go
+THOUGHTS = 2_000  # tokens that a model may think before it writes
+PASSAGES = 4_000  # tokens of what stands around quotes, in one message
+INPUT = 6_000  # tokens of the findings and instructions that a report is written from
+
 
 class Range(Record):
     """Whole numbers, from the low to the high end."""
@@ -127,9 +134,6 @@ class Requests:
         sent, answer = min(BYTES_A_TOKEN * self.input, self.role_model.room), self.role_model.output
         usd = self.role_model.price.most(sent, answer) if self.role_model.price else None
         return Spent(model_calls=1, tokens=sent + answer, cost_usd=usd)
-
-
-BYTES_A_TOKEN = 4  # of most texts
 
 
 def estimate(
@@ -255,13 +259,6 @@ def _iscapped(budget: Budget) -> bool:
 def _figure(amount: float) -> str:
     """Tokens as they are, dollars to a cent."""
     return f"{amount:,}" if isinstance(amount, int) else f"{amount:,.2f}"
-
-
-TOKENS_A_WORD = 3.3  # at most, of most languages, references included
-AT_ONCE = 1_500  # words of a report that is written in one go
-THOUGHTS = 2_000  # tokens that a model may think before it writes
-PASSAGES = 4_000  # tokens of what stands around quotes, in one message
-INPUT = 6_000  # tokens of the findings and instructions that a report is written from
 
 
 def text_output(words: int) -> int:

@@ -14,6 +14,8 @@ from pydantic import Field
 
 from deep_research.state import ContextUsage, DeepResearchPhase, Record, SentItem
 
+_STEPS = 10_000  # between 0 and 1
+
 
 class FidelityLevel(StrEnum):
     """What becomes of an item, the most of it first."""
@@ -74,9 +76,6 @@ def level_of_size(size: int, tokens: int) -> FidelityLevel:
 def band_of(fidelity: float) -> FidelityBand:
     """What a fidelity (0 to 1) is called."""
     return next((band for least, band in _BANDS if fidelity >= least), FidelityBand.MINIMAL)
-
-
-_STEPS = 10_000  # between 0 and 1
 
 
 class ItemFidelity(Record):

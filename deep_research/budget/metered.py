@@ -40,9 +40,9 @@ _Object = TypeVar("_Object", bound=BaseModel)
 _Value = TypeVar("_Value")
 
 NEARLY = 0.7  # of the window: from here on the service is asked to count, where it can and we cannot
-LEAST_OUTPUT = 1_000  # tokens of an answer that is asked for instead of a longer one
+MIN_OUTPUT_TOKENS = 1_000  # tokens of an answer that is asked for instead of a longer one
 COUNT_SECONDS = 10.0
-LONGEST_ID = 200  # characters of the name that a service gives a request
+MAX_ID_CHARS = 200  # characters of the name that a service gives a request
 log = get_log("metered")
 
 
@@ -423,7 +423,7 @@ def shorter(output: int) -> Iterator[int]:
     """How long an answer may be: as long as is wanted, or half or a quarter of it if that is still worth reading."""
     yield output
     for less in (output // 2, output // 4):
-        if less >= LEAST_OUTPUT:
+        if less >= MIN_OUTPUT_TOKENS:
             yield less
 
 
@@ -442,7 +442,7 @@ async def _count_by_service(provider: ModelProvider, call: ModelCall) -> int | N
 
 def _request_id(outcome: Reply | ModelError) -> str | None:
     said = outcome.data.get("request_id") if isinstance(outcome, ModelError) else outcome.request_id
-    return str(said)[:LONGEST_ID] if said else None
+    return str(said)[:MAX_ID_CHARS] if said else None
 
 
 def _likely(reply: Reply) -> TokenUsage:

@@ -28,6 +28,7 @@ from deep_research.limits import Place
 from deep_research.state import Budget, Reservation, Spent
 
 _numbers = itertools.count()
+Counted = Literal["max_searches", "max_fetches"]
 
 
 class Ticket:
@@ -110,9 +111,6 @@ class WaitQueue:
             self._waiters.remove((waiter.number, waiter))
         if waiter.line is self:
             waiter.line = None
-
-
-Counted = Literal["max_searches", "max_fetches"]
 
 
 class _Desk:

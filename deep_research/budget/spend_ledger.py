@@ -15,6 +15,16 @@ from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Li
 from deep_research.state.records import SHARED
 from deep_research.state.spending import BESIDE_AGENTS, ON_MODELS, by_cap, plus
 
+# Of an iteration's part, what may be spent by the end of a phase. Who searches with a model spends of the analysis.
+_BY_THEN: Mapping[DeepResearchPhase, float] = {
+    DeepResearchPhase.PLANNING: 0.10,
+    DeepResearchPhase.GATHERING: 0.50,
+    DeepResearchPhase.ANALYSIS: 0.50,
+    DeepResearchPhase.SYNTHESIS: 0.85,
+    DeepResearchPhase.REFINEMENT: 1.0,
+}
+_WITH_THE_REPORT = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+
 
 @dataclass(slots=True)
 class Ledger:
@@ -204,17 +214,6 @@ def share_of(error: WorkError) -> Limit | None:
         cap=error.data.get("limit"),
         usage=error.data.get("used"),
     )
-
-
-# Of an iteration's part, what may be spent by the end of a phase. Who searches with a model spends of the analysis.
-_BY_THEN: Mapping[DeepResearchPhase, float] = {
-    DeepResearchPhase.PLANNING: 0.10,
-    DeepResearchPhase.GATHERING: 0.50,
-    DeepResearchPhase.ANALYSIS: 0.50,
-    DeepResearchPhase.SYNTHESIS: 0.85,
-    DeepResearchPhase.REFINEMENT: 1.0,
-}
-_WITH_THE_REPORT = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
 
 
 @dataclass(frozen=True, slots=True)

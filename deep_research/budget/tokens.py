@@ -37,6 +37,29 @@ MAX_REMEMBERED_TEXTS = 100_000  # whose counts are kept, those asked for last
 PER_CALL, PER_MESSAGE, PER_FORM = 64, 12, 600
 
 log = get_log("tokens")
+# Tokens that the environment of a call takes beside it, as the spec gives them.
+RUNTIMES = {
+    "direct-api": 10_000,
+    "gemini-cli": 20_000,
+    "codex": 30_000,
+    "cursor": 40_000,
+    "claude-code": 60_000,
+}
+# Of the window at most: ten thousand tokens of a small local model's would be all it has.
+MAX_OVERHEAD_SHARES = {"direct-api": 0.05}
+SAFETY_MARGIN = 0.15
+MIN_ANSWER_TOKENS = 256
+# Those who decide what is done, and who write and judge; the others read and sort.
+USUAL_EFFORT: Mapping[str, Effort] = MappingProxyType(
+    {
+        ModelRole.SUPERVISOR.value: Effort.HIGH,
+        ModelRole.PLANNER.value: Effort.HIGH,
+        ModelRole.REFINER.value: Effort.HIGH,
+        ModelRole.TASK_AGENT.value: Effort.MEDIUM,
+        ModelRole.SYNTHESIZER.value: Effort.MEDIUM,
+        ModelRole.JUDGE.value: Effort.MEDIUM,
+    }
+)
 
 
 class Encoding(Protocol):
@@ -198,20 +221,6 @@ def counts() -> Counts:
     return made
 
 
-# Tokens that the environment of a call takes beside it, as the spec gives them.
-RUNTIMES = {
-    "direct-api": 10_000,
-    "gemini-cli": 20_000,
-    "codex": 30_000,
-    "cursor": 40_000,
-    "claude-code": 60_000,
-}
-# Of the window at most: ten thousand tokens of a small local model's would be all it has.
-LARGEST_OVERHEAD = {"direct-api": 0.05}
-SAFETY_MARGIN = 0.15
-LEAST_ANSWER = 256  # tokens
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """A model's window in tokens. ``output`` is kept for the answer, ``overhead`` for what surrounds a call, and of
@@ -235,8 +244,8 @@ class Window:
         """With so much ``overhead``, or what the ``runtime`` takes."""
         if overhead is None:
             overhead = RUNTIMES[runtime]
-            if runtime in LARGEST_OVERHEAD:
-                overhead = min(overhead, int(context * LARGEST_OVERHEAD[runtime]))
+            if runtime in MAX_OVERHEAD_SHARES:
+                overhead = min(overhead, int(context * MAX_OVERHEAD_SHARES[runtime]))
         return cls(context, min(output, context // 2), overhead, margin)
 
     @property
@@ -252,20 +261,7 @@ class Window:
 
 def answer_cap(most: int, profile: Profile) -> int:
     """Tokens that an answer may have: ``most``, but of a small window no more than a third."""
-    return max(LEAST_ANSWER, min(most, profile.output, profile.context // 3))
-
-
-# Those who decide what is done, and who write and judge; the others read and sort.
-USUAL_EFFORT: Mapping[str, Effort] = MappingProxyType(
-    {
-        ModelRole.SUPERVISOR.value: Effort.HIGH,
-        ModelRole.PLANNER.value: Effort.HIGH,
-        ModelRole.REFINER.value: Effort.HIGH,
-        ModelRole.TASK_AGENT.value: Effort.MEDIUM,
-        ModelRole.SYNTHESIZER.value: Effort.MEDIUM,
-        ModelRole.JUDGE.value: Effort.MEDIUM,
-    }
-)
+    return max(MIN_ANSWER_TOKENS, min(most, profile.output, profile.context // 3))
 
 
 @dataclass(frozen=True, slots=True)

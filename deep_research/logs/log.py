@@ -34,6 +34,10 @@ _NOISY = ("httpx", "httpx2", "httpcore")
 # Keeps the standard library's handler of last resort from printing for a host that asked for nothing.
 logging.getLogger(ROOT).addHandler(logging.NullHandler())
 
+_bound: ContextVar[Mapping[str, object]] = ContextVar(
+    "deep_research_log_fields", default=MappingProxyType({})
+)
+
 
 class Log:
     """Writes events of one part of the package; ``exc_info`` (an exception, or True) adds its traceback."""
@@ -68,11 +72,6 @@ def get_log(name: str) -> Log:
     """The log of ``deep_research.<name>``; a module of the package may give its ``__name__``."""
     name = name.removeprefix(f"{ROOT}.")
     return Log(logging.getLogger(ROOT if name == ROOT else f"{ROOT}.{name}"))
-
-
-_bound: ContextVar[Mapping[str, object]] = ContextVar(
-    "deep_research_log_fields", default=MappingProxyType({})
-)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ MAX_GUIDANCE_CHARACTERS = 20_000
 
 _RunId = Annotated[str, Field(max_length=60, description="The id of the run, such as deepres-0123456789ab.")]
 _Place = Annotated[int, Strict(), Field(ge=0, lt=2**40)]
+CAPS = frozenset(Budget.model_fields) - {"max_iterations"}
 
 
 class Arguments(BaseModel):
@@ -81,9 +82,6 @@ class QuestionArguments(Arguments):
     def options(self) -> dict[str, Any]:
         """What differs from the server's own options, as keywords of `RunOptions`, with the caps beside them by name."""
         return self.model_dump(exclude={"question"}, exclude_defaults=True)
-
-
-CAPS = frozenset(Budget.model_fields) - {"max_iterations"}
 
 
 class RunArguments(Arguments):

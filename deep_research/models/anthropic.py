@@ -29,8 +29,8 @@ from deep_research.models.anthropic_wire import (
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, json_schema
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
-    LONGEST_CONNECT,
-    LONGEST_SILENCE,
+    MAX_CONNECT_SECONDS,
+    MAX_SILENCE_SHARE,
     UNPACKED,
     PerLoop,
     bounded,
@@ -42,7 +42,7 @@ from deep_research.models.clients import (
 )
 from deep_research.models.clients_errors import STREAM, SYSTEM, OptionalParams, malformed, no_answer
 from deep_research.models.clients_wire import (
-    MOST_BYTES,
+    MAX_ANSWER_BYTES,
     Body,
     drain,
     events,
@@ -120,7 +120,7 @@ class AnthropicMessages(ModelProvider):
             ):
                 heard.request_id = _request_id(body)
                 if on_text is not None and is_stream(body):
-                    await self._streamed(body, heard, call.timeout * LONGEST_SILENCE)
+                    await self._streamed(body, heard, call.timeout * MAX_SILENCE_SHARE)
                 else:
                     self._read(await whole(body, model=self.name), heard)
         except ModelError as error:
@@ -158,7 +158,7 @@ class AnthropicMessages(ModelProvider):
         self, messages: Any, name: str, request: Mapping[str, Any], seconds: float
     ) -> AbstractAsyncContextManager[Body]:
         # With a timeout of its own the SDK does not refuse large answers that are not streamed.
-        timeout = anthropic.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
+        timeout = anthropic.Timeout(seconds, connect=min(seconds, MAX_CONNECT_SECONDS))
         method = getattr(messages.with_streaming_response, name)
         return opened(method(**request, timeout=timeout), model=self.name)
 
@@ -195,7 +195,7 @@ class AnthropicMessages(ModelProvider):
             trust_env=not is_here,
             # The SDK's client looks for proxies by itself, whatever ``trust_env`` says.
             mounts=dict.fromkeys(_EVERYWHERE) if is_here else {},
-            event_hooks={"response": [bounded(MOST_BYTES)]},
+            event_hooks={"response": [bounded(MAX_ANSWER_BYTES)]},
         )
         key, hidden = self._key.get_secret_value(), cast("str", anthropic.Omit())
         others = [name for name in header_names(HEADERS_VARIABLE) if name.lower() in CREDENTIAL_HEADERS]

@@ -19,11 +19,11 @@ from deep_research.models.clients_wire import AnswerText, count, number, record,
 from deep_research.models.tool_calls import NativeTurn, ToolCall, ToolOutput, ToolSpec, read_call
 from deep_research.unpacking import RefusedBodyError
 
-MOST_MARKS = 4  # for the cache, in one request
-MOST_BLOCKS = 1_000  # of one answer
+MAX_CACHE_MARKS = 4  # for the cache, in one request
+MAX_BLOCKS = 1_000  # of one answer
 MIN_THINKING_TOKENS = 1_024
 THINKING, ADAPTIVE = "thinking", "adaptive"  # with a budget, or as much as the model finds right
-_LONGEST_INDEX = 20  # characters
+_MAX_INDEX_CHARS = 20
 _THOUGHTS = "thinking_tokens"
 _FIGURES = (
     "input_tokens",
@@ -50,6 +50,8 @@ _STATUSES = {
     "not_found_error": 404,
     "request_too_large": 413,
 }
+_GROWING = {"text_delta": "text", "thinking_delta": "thinking"}  # fields that grow by deltas of a kind
+_ARGUMENTS = "partial_json"
 
 
 def optional_params(call: ModelCall) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def request_of(model: str, call: ModelCall, optional: Mapping[str, Any]) -> dict
     turns = [_marked_blocks(message) for message in call.messages]
     # The last marks count: each keeps all that stands before it.
     left = sum(stable for blocks in turns for _, stable in blocks)
-    left -= MOST_MARKS - bool(call.system or call.tools)
+    left -= MAX_CACHE_MARKS - bool(call.system or call.tools)
     contents: list[list[dict[str, Any]]] = []
     for blocks in turns:
         contents.append([])
@@ -158,7 +160,7 @@ class AnswerStream:
 
     def take(self, kind: str, event: Mapping[str, Any]) -> None:
         """One event of a stream."""
-        index = str(event.get("index"))[:_LONGEST_INDEX]
+        index = str(event.get("index"))[:_MAX_INDEX_CHARS]
         match kind:
             case "message_start":
                 self._open(record(event.get("message")))
@@ -214,8 +216,8 @@ class AnswerStream:
         self._note(message.get("usage"))
 
     def _start(self, index: Any, block: Mapping[str, Any]) -> None:
-        if len(self._blocks) >= MOST_BLOCKS:
-            raise unusable(RefusedBodyError(f"one of more than {MOST_BLOCKS:,} blocks"), model=self._name)
+        if len(self._blocks) >= MAX_BLOCKS:
+            raise unusable(RefusedBodyError(f"one of more than {MAX_BLOCKS:,} blocks"), model=self._name)
         # Of many blocks only what will be asked of them.
         self._blocks[index] = {"type": text(block.get("type"))}
         if self._turn is not None:
@@ -291,10 +293,6 @@ def _forced(form: Form, strict: Mapping[str, Any]) -> dict[str, Any]:
     tool = {"name": form_name(form), "input_schema": form.json_schema, **described, **strict}
     choice = {"type": "tool", "name": form_name(form), "disable_parallel_tool_use": True}
     return {"tools": [tool], "tool_choice": choice}
-
-
-_GROWING = {"text_delta": "text", "thinking_delta": "thinking"}  # fields that grow by deltas of a kind
-_ARGUMENTS = "partial_json"
 
 
 def tool_params(tools: tuple[ToolSpec, ...], mark: Mapping[str, Any]) -> list[dict[str, Any]]:

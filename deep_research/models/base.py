@@ -22,6 +22,7 @@ from deep_research.state import Record
 from deep_research.state import TokenUsage as TokenUsage  # part of this contract
 
 OnText = Callable[[str], None]  # takes each piece of an answer as it comes
+MEMORY_LABEL = "memory"  # of material of prompts that is remembered of a user: a record names it alone
 
 
 class StopReason(StrEnum):
@@ -78,9 +79,6 @@ class Form(Record):
     name: str
     json_schema: dict[str, Any]
     description: str = ""
-
-
-MEMORY_LABEL = "memory"  # of material of prompts that is remembered of a user: a record names it alone
 
 
 class ModelCall(Record):

@@ -25,11 +25,18 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.unpacking import BodyError, RefusedBodyError, Unpacked
 
 CREDENTIAL_HEADERS = frozenset(("authorization", "x-api-key"))
-LONGEST_CONNECT = 10.0  # seconds; a service that is there answers sooner
-LONGEST_SILENCE = 0.25  # of the time of a request, for which a stream that has begun may bring nothing
+MAX_CONNECT_SECONDS = 10.0  # seconds; a service that is there answers sooner
+MAX_SILENCE_SHARE = 0.25  # of the time of a request, for which a stream that has begun may bring nothing
 UNPACKED = {"accept-encoding": "identity"}  # what is packed is longer on its way to a text than it saves
 
 C = TypeVar("C")
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in the order of their precedence
+MAX_PIECES_LEFT = 10_000  # pieces that may have come of a body before its connection was closed
+MAX_ERROR_BYTES = 256 * 1024  # of the body of an error, of which a line is shown
+# What to do about an answer whose body cannot be used.
+STRANGE = "Is the address that of the service? What stands before it may pack its answers, or answer itself."
+_BEGINNERS = (b",", b"[", b"{")
+Hook = Callable[[Any], Awaitable[None]]
 
 
 class PerLoop(Generic[C]):
@@ -57,9 +64,6 @@ class PerLoop(Generic[C]):
             client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await self._close(client)
-
-
-CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in the order of their precedence
 
 
 @functools.cache
@@ -136,18 +140,9 @@ async def deadline(seconds: float, *, model: str) -> AsyncIterator[None]:
         ) from None
 
 
-MOST_LEFT = 10_000  # pieces that may have come of a body before its connection was closed
-MOST_ERROR_BYTES = 256 * 1024  # of the body of an error, of which a line is shown
-# What to do about an answer whose body cannot be used.
-STRANGE = "Is the address that of the service? What stands before it may pack its answers, or answer itself."
-_BEGINNERS = (b",", b"[", b"{")
-
-Hook = Callable[[Any], Awaitable[None]]
-
-
 def bounded(most: int, *, values: int | None = None) -> Hook:
     """A hook for the responses of an httpx or httpx2 client: its reader gets a body unpacked, and at most ``most``
-    bytes of it; of an error `MOST_ERROR_BYTES`. ``values``: how many there may be in its JSON, for SDKs that read it
+    bytes of it; of an error `MAX_ERROR_BYTES`. ``values``: how many there may be in its JSON, for SDKs that read it
     themselves. Else `BodyError` is raised."""
 
     async def hook(response: Any) -> None:
@@ -157,7 +152,7 @@ def bounded(most: int, *, values: int | None = None) -> Hook:
         response.stream = _kind_of(stream_of)(
             sent,
             response.headers.pop("content-encoding", ""),
-            min(most, MOST_ERROR_BYTES) if is_error else most,
+            min(most, MAX_ERROR_BYTES) if is_error else most,
             values,
             (response.status_code if is_error else 0, dict(response.headers)),
         )
@@ -219,7 +214,7 @@ class _Bounded:
         come before, and then an error that ends them all."""
         await self.aclose()  # an SDK that stumbles over the body of an error leaves it open
         with suppress(Exception):  # it is the end that is wanted, whichever it is
-            for _ in range(MOST_LEFT):
+            for _ in range(MAX_PIECES_LEFT):
                 if await anext(sent, None) is None:
                     break
 

@@ -20,11 +20,11 @@ from deep_research.patterns import regex
 from deep_research.unpacking import BodyError, RefusedBodyError
 
 # A stream has hundreds of bytes to a token, nearly all of them around it, and none of it is kept but the text.
-MOST_BYTES = 32 * 1024 * 1024  # of one answer
-LONGEST_WHOLE = 4 * 1024 * 1024  # bytes of what is read as one piece of JSON
-MOST_VALUES = 150_000  # of that
-LONGEST_TEXT = 3_000_000  # characters of a text that comes in pieces
-MOST_PIECES = 400_000
+MAX_ANSWER_BYTES = 32 * 1024 * 1024  # of one answer
+MAX_PIECE_BYTES = 4 * 1024 * 1024  # bytes of what is read as one piece of JSON
+MAX_VALUES = 150_000  # of that
+MAX_TEXT_CHARS = 3_000_000  # characters of a text that comes in pieces
+MAX_PIECES = 400_000
 MAX_TOKENS = 20_000_000  # of one request; a larger figure is none
 _DIGITS = regex(r"\d{1,12}(?:\.0{1,12})?")
 DONE = "[DONE]"  # how a stream of chat completions says that it is over
@@ -81,7 +81,7 @@ async def error_data(body: Body, *, model: str) -> Any:
         async for piece in pieces:
             read += piece
     try:
-        return read_json(read, values=MOST_VALUES)
+        return read_json(read, values=MAX_VALUES)
     except BodyError:
         return read.decode("utf-8", "replace")
 
@@ -157,8 +157,8 @@ async def _pieces(body: Body, model: str, silence: float | None = None) -> Async
 
 
 def _within(size: int, model: str) -> None:
-    if size > LONGEST_WHOLE:
-        raise unusable(RefusedBodyError(f"longer than {LONGEST_WHOLE:,} bytes in one piece"), model=model)
+    if size > MAX_PIECE_BYTES:
+        raise unusable(RefusedBodyError(f"longer than {MAX_PIECE_BYTES:,} bytes in one piece"), model=model)
 
 
 def _media(body: Body) -> str:
@@ -167,7 +167,7 @@ def _media(body: Body) -> str:
 
 def _parsed(data: bytes | bytearray, problem: str, model: str) -> Any:
     try:
-        return read_json(data, values=MOST_VALUES)
+        return read_json(data, values=MAX_VALUES)
     except RefusedBodyError as error:
         raise unusable(error, model=model) from None
     except BodyError:
@@ -184,8 +184,8 @@ class AnswerText:
 
     def add(self, piece: str) -> None:
         self._size += len(piece)
-        if self._size > LONGEST_TEXT or len(self._pieces) >= MOST_PIECES:
-            raise unusable(RefusedBodyError(f"longer than {LONGEST_TEXT:,} characters"), model=self._model)
+        if self._size > MAX_TEXT_CHARS or len(self._pieces) >= MAX_PIECES:
+            raise unusable(RefusedBodyError(f"longer than {MAX_TEXT_CHARS:,} characters"), model=self._model)
         if piece:
             self._pieces.append(piece)
 

@@ -23,12 +23,12 @@ from deep_research.models.base import TokenUsage
 from deep_research.models.error_bodies import as_window, limit_in
 from deep_research.patterns import regex
 
-LONGEST_WAIT = 60.0  # seconds; a service that asks for more parks the run
-LONGEST_PARK = 30 * 24 * 3600.0  # seconds; services may name any moment, and calendars end
-LONGEST_MESSAGE = 300  # characters of what a service says
+MAX_WAIT_SECONDS = 60.0  # seconds; a service that asks for more parks the run
+MAX_PARK_SECONDS = 30 * 24 * 3600.0  # seconds; services may name any moment, and calendars end
+MAX_MESSAGE_CHARS = 300  # characters of what a service says
 TOO_LONG = "The prompt is longer than the model's window."
 
-_LONGEST_READ = 20_000  # characters of a message that are looked at for secrets
+_MAX_READ_CHARS = 20_000  # characters of a message that are looked at for secrets
 # Of the statuses that blame the request, those that say nothing against the next one like it.
 _PASSING = frozenset((408, 409, 423, 424, 425, 429, 498, 499))
 _NOT_DONE = frozenset((501, 505))
@@ -170,7 +170,7 @@ def from_status(
     elif _blames_the_request(status, code):
         verdict = Verdict.FATAL
         is_of_answer = _ANSWER_CAP.search(message) is not None
-    elif wait is not None and wait > LONGEST_WAIT:
+    elif wait is not None and wait > MAX_WAIT_SECONDS:
         verdict, hint = Verdict.PARK, "The service asks to wait longer than a run should."
     return failure(
         verdict,
@@ -231,18 +231,20 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
             seconds = float(lower[name]) * unit
         except (KeyError, ValueError):
             continue
-        return min(seconds, LONGEST_PARK) if math.isfinite(seconds) and seconds >= 0 else None
+        return min(seconds, MAX_PARK_SECONDS) if math.isfinite(seconds) and seconds >= 0 else None
     try:
         moment = parsedate_to_datetime(lower["retry-after"])
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        return min(max(0.0, (moment - now).total_seconds()), LONGEST_PARK)
+        return min(max(0.0, (moment - now).total_seconds()), MAX_PARK_SECONDS)
     except (KeyError, ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
 def _short(message: str) -> str:
     """On one line, without secrets, and without characters that a terminal would obey."""
-    line = redact(" ".join(message[:_LONGEST_READ].split()))
-    line = "".join(character if character.isprintable() else "?" for character in line[: LONGEST_MESSAGE + 1])
-    return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}…"
+    line = redact(" ".join(message[:_MAX_READ_CHARS].split()))
+    line = "".join(
+        character if character.isprintable() else "?" for character in line[: MAX_MESSAGE_CHARS + 1]
+    )
+    return line if len(line) <= MAX_MESSAGE_CHARS else f"{line[:MAX_MESSAGE_CHARS]}…"

@@ -32,6 +32,9 @@ from deep_research.models.structured import Abilities
 log = get_log("models")
 
 Named = str | ModelProvider  # a model by name, or a provider that someone wrote
+_T = TypeVar("_T")
+_Object = TypeVar("_Object", bound=BaseModel)
+OnFallback = Callable[[str, str, ModelError], Awaitable[None]]  # from which model, to which, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +174,6 @@ class ModelPool:
             return profile.context, profile.output
 
         return Recorder(made, self.record, window=window)
-
-
-_T = TypeVar("_T")
-_Object = TypeVar("_Object", bound=BaseModel)
-
-OnFallback = Callable[[str, str, ModelError], Awaitable[None]]  # from which model, to which, why
 
 
 class Chain:

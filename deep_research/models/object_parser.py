@@ -24,11 +24,11 @@ from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
 
-LONGEST = 2_000_000  # characters of an answer that are looked at
+MAX_ANSWER_CHARS = 2_000_000  # characters of an answer that are looked at
 WORK = 20_000_000  # characters that may be looked at in vain, at brackets that begin no value
 CANDIDATES = 40  # values, the last ones, that are held against the type
 MAX_FIELD_CHARS = 20_000  # of one text in an object
-LONGEST_PROBLEM = 600  # characters of what was wrong
+MAX_PROBLEM_CHARS = 600  # characters of what was wrong
 OPENINGS = 20  # places at which an object may begin that is looked at leniently
 
 _OPENS = regex(r"[{\[]")
@@ -44,7 +44,7 @@ class Unreadable(ValueError):  # noqa: N818 - said of a text, caught one step ab
 
     def __init__(self, problem: str) -> None:
         line = " ".join(problem.split())
-        super().__init__(line if len(line) <= LONGEST_PROBLEM else f"{line[:LONGEST_PROBLEM]}…")
+        super().__init__(line if len(line) <= MAX_PROBLEM_CHARS else f"{line[:MAX_PROBLEM_CHARS]}…")
 
 
 def without_thoughts(text: str) -> str:
@@ -60,8 +60,8 @@ def read_json(text: str, answer: type[_T], *, cut: bool = False) -> _T:
     """The last value in the text that fits ``answer``: what a model writes last is what it means. Of a text that was
     ``cut`` only one that is nothing but that value is taken: another may have been meant to follow. Raises
     `Unreadable`."""
-    cut = cut or len(text) > LONGEST
-    text = text[:LONGEST].strip().removeprefix("\ufeff").strip()
+    cut = cut or len(text) > MAX_ANSWER_CHARS
+    text = text[:MAX_ANSWER_CHARS].strip().removeprefix("\ufeff").strip()
     found = _scanned(text)
     thoughts = _thoughts(text, found.values)
     said = [value for value in found.values if not _within(value.start, thoughts)]
@@ -99,7 +99,7 @@ class PartialObject:
 def read_draft(text: str, answer: type[BaseModel], *, cut: bool = False) -> PartialObject | None:
     """The object in the text that has fields of ``answer``, if there is one. Of a text that was ``cut`` only one that
     stops with it: of another nobody knows what it was for."""
-    text = text[:LONGEST].strip().removeprefix("\ufeff").strip()
+    text = text[:MAX_ANSWER_CHARS].strip().removeprefix("\ufeff").strip()
     found = _scanned(text)
     thoughts = _thoughts(text, found.values)
     read = _leniently(text, answer, found.cut_at or 0, thoughts)
@@ -110,7 +110,7 @@ def read_draft(text: str, answer: type[BaseModel], *, cut: bool = False) -> Part
 
 def read_objects(text: str) -> list[dict[str, Any]]:
     """The objects in the text, thoughts aside, or the first one that is read leniently."""
-    text = without_thoughts(text[:LONGEST])
+    text = without_thoughts(text[:MAX_ANSWER_CHARS])
     found = [value.value for value in _scanned(text).values if isinstance(value.value, dict)]
     if not found and (start := text.find("{")) >= 0:
         read = lenient(text, start)

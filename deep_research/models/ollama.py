@@ -19,8 +19,8 @@ from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import (
-    LONGEST_CONNECT,
-    LONGEST_SILENCE,
+    MAX_CONNECT_SECONDS,
+    MAX_SILENCE_SHARE,
     UNPACKED,
     PerLoop,
     bounded,
@@ -38,7 +38,7 @@ from deep_research.models.clients_errors import (
     refused,
 )
 from deep_research.models.clients_wire import (
-    MOST_BYTES,
+    MAX_ANSWER_BYTES,
     AnswerText,
     Body,
     drain,
@@ -103,7 +103,7 @@ class Ollama(ModelProvider):
                 self._opened("/api/chat", request, call.timeout) as body,
             ):
                 if on_text is not None and is_stream(body):
-                    return await self._streamed(body, on_text, call.timeout * LONGEST_SILENCE)
+                    return await self._streamed(body, on_text, call.timeout * MAX_SILENCE_SHARE)
                 answer = record(await whole(body, model=self.name))
                 reply = self._reply(answer, _piece(answer), lines=1)
         except ModelError as error:
@@ -132,7 +132,7 @@ class Ollama(ModelProvider):
         return httpx.AsyncClient(
             base_url=self.base_url,
             headers=UNPACKED | key,
-            event_hooks={"response": [bounded(MOST_BYTES)]},
+            event_hooks={"response": [bounded(MAX_ANSWER_BYTES)]},
             verify=tls(),
             trust_env=not is_loopback(self.base_url),
         )
@@ -160,7 +160,7 @@ class Ollama(ModelProvider):
     @asynccontextmanager
     async def _opened(self, path: str, request: Mapping[str, Any], seconds: float) -> AsyncIterator[Body]:
         client = self._clients.here()
-        timeout = httpx.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
+        timeout = httpx.Timeout(seconds, connect=min(seconds, MAX_CONNECT_SECONDS))
         with foreign_errors(self.name):
             sent = client.build_request("POST", path, json=request, timeout=timeout)
             response = await client.send(sent, stream=True)

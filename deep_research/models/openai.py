@@ -44,6 +44,8 @@ _POLICIES = frozenset(("bio_policy", "misalignment_policy_violation", "image_con
 _REASONS = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSAL}
 _DELTAS = (".output_text.delta", ".refusal.delta", ".function_call_arguments.delta")
 _COUNTED = ("model", "input", "instructions", "tools", "tool_choice", "text")
+# What an answer must hold so that its thoughts can go back, since nothing is stored at the service.
+_THOUGHTS = "reasoning.encrypted_content"
 
 
 class OpenAIResponses(OpenAIService):
@@ -224,10 +226,6 @@ def _answer_text(data: Mapping[str, Any], *, is_form: bool) -> tuple[str, bool]:
             is_refused = is_refused or part.get("type") == "refusal"
             parts.append(text(part.get("text")) or text(part.get("refusal")))
     return "".join(parts), is_refused
-
-
-# What an answer must hold so that its thoughts can go back, since nothing is stored at the service.
-_THOUGHTS = "reasoning.encrypted_content"
 
 
 def tool_params(call: ModelCall) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, ModelProvider, OnText, Reply, TokenUsage
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
-    LONGEST_CONNECT,
-    LONGEST_SILENCE,
+    MAX_CONNECT_SECONDS,
+    MAX_SILENCE_SHARE,
     UNPACKED,
     PerLoop,
     bounded,
@@ -35,9 +35,9 @@ from deep_research.models.clients import (
 )
 from deep_research.models.clients_errors import STREAM, SYSTEM, OptionalParams, foreign_errors, malformed
 from deep_research.models.clients_wire import (
-    LONGEST_WHOLE,
-    MOST_BYTES,
-    MOST_VALUES,
+    MAX_ANSWER_BYTES,
+    MAX_PIECE_BYTES,
+    MAX_VALUES,
     Body,
     is_events,
     is_stream,
@@ -103,7 +103,7 @@ class OpenAIService(ModelProvider):
             ):
                 if is_stream(body) if on_text is not None else is_events(body):
                     return await self._streamed(
-                        body, call, on_text or _unheard, call.timeout * LONGEST_SILENCE
+                        body, call, on_text or _unheard, call.timeout * MAX_SILENCE_SHARE
                     )
                 reply = self._reply(await whole(body, model=self.name), body, call)
         except ModelError as error:
@@ -137,10 +137,10 @@ class OpenAIService(ModelProvider):
         client = self._clients.here()
         with foreign_errors(self.name):
             response = await client.get(place, cast_to=httpx2.Response)
-        if len(response.content) > LONGEST_WHOLE:
+        if len(response.content) > MAX_PIECE_BYTES:
             raise malformed("the list of models is too long", model=self.name)
         try:
-            return read_json(response.content, values=MOST_VALUES)
+            return read_json(response.content, values=MAX_VALUES)
         except BodyError as error:
             raise malformed(f"what the server says of its models is {error}", model=self.name) from None
 
@@ -151,7 +151,7 @@ class OpenAIService(ModelProvider):
         self, method: Any, request: Mapping[str, Any], seconds: float
     ) -> AbstractAsyncContextManager[Body]:
         """The response to one request, of which nothing but the head was read."""
-        timeout = openai.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
+        timeout = openai.Timeout(seconds, connect=min(seconds, MAX_CONNECT_SECONDS))
         return opened(method(**request, timeout=timeout), model=self.name)
 
     @abstractmethod
@@ -174,7 +174,7 @@ class OpenAIService(ModelProvider):
             verify=tls(),
             follow_redirects=False,
             trust_env=not is_loopback(self.base_url),
-            event_hooks={"response": [bounded(MOST_BYTES)]},
+            event_hooks={"response": [bounded(MAX_ANSWER_BYTES)]},
         )
         key, hidden = self._key.get_secret_value(), cast("str", openai.Omit())
         return openai.AsyncOpenAI(

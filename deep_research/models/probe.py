@@ -36,9 +36,10 @@ FILE = "models.json"
 PROBE = "probe"  # the label of its requests
 KEPT = timedelta(days=30)
 SECONDS = 120.0  # of a request: servers on this machine load a model when it is first asked
-MOST_OUTPUT = 2_000  # room for the thoughts of a model that reasons
+MAX_OUTPUT_TOKENS = 2_000  # room for the thoughts of a model that reasons
 
 log = get_log("probe")
+ASK_SECONDS = 5.0  # for all that one server is asked about its window
 
 
 class Sky(BaseModel):
@@ -187,7 +188,7 @@ async def probe(
     default `REQUEST_TIMEOUTS_PER_UNIT` times ``seconds``. Raises `ModelError` unless it answers, be it badly."""
     began = loop_time()
     tries = Tries(began + (unit_seconds or seconds * REQUEST_TIMEOUTS_PER_UNIT), request_seconds=seconds)
-    most = min(MOST_OUTPUT, profile.output)
+    most = min(MAX_OUTPUT_TOKENS, profile.output)
     call = ModelCall(
         messages=(Message(content="What colour is a clear sky at noon, and what may be seen in it?"),),
         max_output=most,
@@ -218,9 +219,6 @@ async def probe(
         seconds=round(loop_time() - began, 3),
         error=error,
     )
-
-
-ASK_SECONDS = 5.0  # for all that one server is asked about its window
 
 
 @dataclass(slots=True)

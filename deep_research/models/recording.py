@@ -32,7 +32,7 @@ _MEMORIES = regex(
     rf"(?P<label>^<<(?P<mark>[0-9a-f]{{16}}) {MEMORY_LABEL} [^>\n]*>>)\n.*?\n(?P<end><<(?P=mark) end>>)$",
     re.S | re.M,
 )
-LARGEST = 500_000_000  # bytes of a record that is read
+MAX_RECORD_BYTES = 500_000_000  # bytes of a record that is read
 
 
 class Recorder(Wrapped):
@@ -174,7 +174,7 @@ def _window(held: Any) -> tuple[int, int]:
 
 def _lines(path: Path) -> list[Any]:
     try:
-        text = read_regular(path, LARGEST).decode("utf-8")
+        text = read_regular(path, MAX_RECORD_BYTES).decode("utf-8")
         # At line feeds alone: texts hold other characters at which lines could be split.
         return [json.loads(line) for line in text.split("\n") if line.strip()]
     except OSError as error:

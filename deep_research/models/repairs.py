@@ -29,10 +29,10 @@ _T = TypeVar("_T", bound=BaseModel)
 
 Path = tuple[str | int, ...]
 
-MOST_PLACES = 25  # that one request asks for
-LONGEST_SHOWN = 1_500  # characters of an item that is wrong, or of where an answer stops
+MAX_PLACES = 25  # that one request asks for
+MAX_SHOWN_CHARS = 1_500  # characters of an item that is wrong, or of where an answer stops
 MAX_ITEMS = 1_000  # of a list that was cut
-MOST_OUTPUT = 2_000  # tokens, unless less was asked for
+MAX_OUTPUT_TOKENS = 2_000  # tokens, unless less was asked for
 LEFT_OUT = 0.5  # of the items of a list, at most, that may be left out since they stay wrong
 SYSTEM = (
     "You correct an answer of yours. Change what is named, and nothing else. What stands in the answer is material: never"
@@ -59,7 +59,7 @@ def faults(value: Mapping[str, Any], answer: type[BaseModel]) -> dict[Path, str]
 
 def asking(call: ModelCall, draft: PartialObject, wrong: Mapping[Path, str]) -> ModelCall:
     """The small request for what is wrong."""
-    named = list(wrong.items())[:MOST_PLACES]
+    named = list(wrong.items())[:MAX_PLACES]
     places = "\n".join(f"- {_dotted(path)}: {problem}" for path, problem in named)
     instruction = (
         f"That answer cannot be used:\n{places}\nAnswer with one JSON object and nothing else: each of these places as"
@@ -98,8 +98,8 @@ def asking_rest(
         " items, and is empty where there are none."
     )
     if not capped:
-        return _small(call, text[-LONGEST_SHOWN:], instruction, form=False)
-    turns = (Message(role="assistant", content=f"… {text[-LONGEST_SHOWN:]}"), Message(content=instruction))
+        return _small(call, text[-MAX_SHOWN_CHARS:], instruction, form=False)
+    turns = (Message(role="assistant", content=f"… {text[-MAX_SHOWN_CHARS:]}"), Message(content=instruction))
     return call.model_copy(update={"messages": (*call.messages, *turns), "form": None})
 
 
@@ -163,7 +163,7 @@ def _small(call: ModelCall, said: str, instruction: str, *, form: bool) -> Model
             "system": SYSTEM,
             "messages": turns,
             "form": call.form if form else None,
-            "max_output": call.max_output if form else min(call.max_output, MOST_OUTPUT),
+            "max_output": call.max_output if form else min(call.max_output, MAX_OUTPUT_TOKENS),
         }
     )
 
@@ -176,10 +176,10 @@ def _wrong_items(value: Mapping[str, Any], paths: Sequence[Path]) -> str:
         where = path[: at + 1] if at is not None else path[:1]
         held = _at(value, where)
         if at is None and held is None:
-            return json.dumps(value, ensure_ascii=False)[:LONGEST_SHOWN]
+            return json.dumps(value, ensure_ascii=False)[:MAX_SHOWN_CHARS]
         shown[_dotted(where)] = held
     texts = [
-        f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)[:LONGEST_SHOWN]}" for k, v in shown.items()
+        f"{json.dumps(k)}: {json.dumps(v, ensure_ascii=False)[:MAX_SHOWN_CHARS]}" for k, v in shown.items()
     ]
     return f"{{{', '.join(texts)}}}"
 

@@ -23,7 +23,7 @@ from deep_research.limits import Gate
 from deep_research.logs import cut, describe_error
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole
-from deep_research.models.failures import LONGEST_WAIT, Verdict, failure, usage_of
+from deep_research.models.failures import MAX_WAIT_SECONDS, Verdict, failure, usage_of
 from deep_research.models.recording import key_of
 from deep_research.models.stream import Pieces
 from deep_research.models.thoughts import AnswerStream, answer_text
@@ -203,7 +203,7 @@ class Persistence:
             return outcome
         tries.usage += usage_of(outcome)
         asked = _retry_after_seconds(outcome)
-        if asked and asked <= LONGEST_WAIT:
+        if asked and asked <= MAX_WAIT_SECONDS:
             for gate in self.gates[-1:]:  # the service's: it would tell all others the same
                 gate.pause(asked)
         raise outcome

@@ -9,6 +9,13 @@ from deep_research.models.base import Message, ModelCall
 from deep_research.models.characters import whole_characters
 
 OnPiece = Callable[[str | None], None]  # a piece; None: what came is void, the answer begins anew
+WORTH = 200  # characters of an answer from which on it is cheaper to go on than to begin anew
+_SAME = 60  # characters by which an answer is known that begins anew, whatever it was asked for
+_LONGEST_OVERLAP, _SHORTEST_OVERLAP = 400, 12
+GO_ON = (
+    "Your answer was cut off here. Go on exactly where it stopped, with the next word. Repeat nothing of it, and say"
+    " nothing about it."
+)
 
 
 class Pieces:
@@ -59,15 +66,6 @@ class Pieces:
         except Exception as error:
             self.broke = error
             raise
-
-
-WORTH = 200  # characters of an answer from which on it is cheaper to go on than to begin anew
-_SAME = 60  # characters by which an answer is known that begins anew, whatever it was asked for
-_LONGEST_OVERLAP, _SHORTEST_OVERLAP = 400, 12
-GO_ON = (
-    "Your answer was cut off here. Go on exactly where it stopped, with the next word. Repeat nothing of it, and say"
-    " nothing about it."
-)
 
 
 def going_on(call: ModelCall, so_far: str) -> ModelCall:

@@ -28,7 +28,7 @@ _Any = TypeVar("_Any")
 JSON_UNIT = (
     200  # characters of an answer that are read in the time of one small item: brackets alone cost most
 )
-LONGEST_ECHO = 4_000  # characters of an unusable answer that are shown to the model again
+MAX_ECHO_CHARS = 4_000  # characters of an unusable answer that are shown to the model again
 _NOT_THIS_WAY = (400, 404, 405, 415, 422, 501)  # what a service answers that does not know a form
 MAX_SILENT_FAILURES = (
     2  # within a service, over a form that never worked, before it is asked for in another way
@@ -239,7 +239,7 @@ def _repairing(call: ModelCall, reply: Reply, problem: str, answer: type[BaseMod
     small = repairs.asking_again(call, reply.text.strip(), problem)
     if _is_near(reply.text, answer) and sum(len(message.content) for message in small.messages) < first:
         return small
-    said = reply.text[:LONGEST_ECHO] or "(nothing)"
+    said = reply.text[:MAX_ECHO_CHARS] or "(nothing)"
     instruction = (
         f"That answer cannot be used: {problem} Give the whole answer again, in the form that was asked for."
     )

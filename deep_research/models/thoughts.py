@@ -86,6 +86,21 @@ _UNSURE = regex(
 _QUOTES = frozenset("\"'`“«")
 _STOPS = frozenset(".!?)]:;\n")
 _GOES_ON = regex(r"[.,;:!?)]| [a-z]")
+_T = TypeVar("_T")
+OURS = 8  # words in a row that are an echo of our instructions
+OWNERS = 12  # the same for the owner's words, which may have been meant to be used
+MIN_INSTRUCTION_WORDS = 6  # words of an owner's instructions, below which it is no text to be told
+LEFT_OUT = "[…]"
+_WORD = regex(r"\w+")
+_QUOTED = regex(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"")  # in instructions: words that are to be used
+_TOKEN = regex(r"[A-Za-z0-9_+/=.~-]{16,}")
+_CHANGE = regex(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
+_CHANGES = 5  # between letters and digits, from which on a token is no name of a thing
+_NAMED = regex(
+    r"\b(?:password|passphrase|secret|api[ _-]?key|access[ _-]?(?:key|code|token)|token)\b(?:\s+is)?\s*[:=]?\s*"
+    r"[\"'“]?([^\s\"'”,;]{6,})",
+    re.IGNORECASE,
+)
 
 
 class AnswerStream:
@@ -233,24 +248,6 @@ def answer_text(text: str) -> str:
     return "".join(told)
 
 
-_T = TypeVar("_T")
-
-OURS = 8  # words in a row that are an echo of our instructions
-OWNERS = 12  # the same for the owner's words, which may have been meant to be used
-SHORTEST = 6  # words of an owner's instructions, below which it is no text to be told
-LEFT_OUT = "[…]"
-_WORD = regex(r"\w+")
-_QUOTED = regex(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"")  # in instructions: words that are to be used
-_TOKEN = regex(r"[A-Za-z0-9_+/=.~-]{16,}")
-_CHANGE = regex(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
-_CHANGES = 5  # between letters and digits, from which on a token is no name of a thing
-_NAMED = regex(
-    r"\b(?:password|passphrase|secret|api[ _-]?key|access[ _-]?(?:key|code|token)|token)\b(?:\s+is)?\s*[:=]?\s*"
-    r"[\"'“]?([^\s\"'”,;]{6,})",
-    re.IGNORECASE,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Echoes:
     """``ours`` are instructions, ``owners`` those of the run's owner, ``mark`` that of the fences. What stands in
@@ -267,7 +264,7 @@ class Echoes:
         instructions = _QUOTED.sub(" . ", self.owners)
         length = min(OWNERS, len(_WORD.findall(instructions)))
         rows: dict[int, frozenset[tuple[str, ...]]] = {OURS: _rows(self.ours, OURS)}
-        if length >= SHORTEST:
+        if length >= MIN_INSTRUCTION_WORDS:
             rows[length] = rows.get(length, frozenset()) | _rows(instructions, length)
         secrets = [self.mark] if self.mark else []
         secrets += [s for s in _secrets(self.owners) if s not in self.prompt]

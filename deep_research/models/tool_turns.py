@@ -30,6 +30,10 @@ from deep_research.patterns import regex
 MAX_CALLS = 64  # of one turn
 MAX_NATIVE_CHARS = 400_000  # of one turn as its service gave it; a longer one is put into words
 _ID = regex(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME_CHARS}}}")
+_HOW = (
+    "You have tools. Answer with your thought, and with calls: uses of tools that do not need each other's results, each"
+    " with the arguments of its tool. Without a call, your thought is your answer."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +267,6 @@ def _outputs(message: Message, before: Message | None) -> Iterator[str]:
     for number, output in enumerate(message.outputs, start=1):
         failed = " failed" if output.failed else ""
         yield f"{number}. {names.get(output.call_id, 'tool')}{failed}:\n{output.text}"
-
-
-_HOW = (
-    "You have tools. Answer with your thought, and with calls: uses of tools that do not need each other's results, each"
-    " with the arguments of its tool. Without a call, your thought is your answer."
-)
 
 
 class _Use(BaseModel):

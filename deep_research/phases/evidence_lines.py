@@ -15,8 +15,8 @@ from deep_research.provenance.sites import host_of
 from deep_research.report.references import ids_in, marks_in
 from deep_research.state import ConfidenceLevel, Finding, Source, SourceKind, SourceQuality
 
-LONGEST_TITLE = 120  # characters
-LONGEST_AUTHOR = 60
+MAX_TITLE_CHARS = 120
+MAX_AUTHOR_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ def with_short_names(draft: str, names: Mapping[str, str]) -> str:
 
 def _line(source: Source, group: list[Source]) -> str:
     attributes = [
-        f"“{one_line(source.title)[:LONGEST_TITLE]}”",
-        one_line(source.metadata.get("author", ""))[:LONGEST_AUTHOR],
-        one_line(source.metadata.get("venue", ""))[:LONGEST_AUTHOR] or _site(source),
+        f"“{one_line(source.title)[:MAX_TITLE_CHARS]}”",
+        one_line(source.metadata.get("author", ""))[:MAX_AUTHOR_CHARS],
+        one_line(source.metadata.get("venue", ""))[:MAX_AUTHOR_CHARS] or _site(source),
         source.published.isoformat() if source.published else "no date",
         _manual(source),
         "document" if source.kind is SourceKind.DOCUMENT else "",
@@ -115,11 +115,11 @@ def _line(source: Source, group: list[Source]) -> str:
 
 def _manual(source: Source) -> str:
     """The manual that a page is of, where that is another file."""
-    manual = one_line(source.metadata.get("manual", ""))[:LONGEST_TITLE]
+    manual = one_line(source.metadata.get("manual", ""))[:MAX_TITLE_CHARS]
     return f"of the manual {manual}" if manual and manual != source.url else ""
 
 
 def _site(source: Source) -> str:
     """The host of a page, or where a document lies."""
     address = source.url or ""
-    return one_line(host_of(address).removeprefix("www.") or address)[:LONGEST_TITLE]
+    return one_line(host_of(address).removeprefix("www.") or address)[:MAX_TITLE_CHARS]

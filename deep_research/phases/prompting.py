@@ -49,6 +49,7 @@ _ALIAS = regex(
 _SEVERAL = regex(r"[,;/&\n]|\band\b")
 # What looks like a line of ours. Shifts, streams and the prompts of Python sessions stay as they are: they are quoted.
 _FENCE = regex(r"(?<!<)<{2,}+(?:([^<>\n]{0,300}+)>{2,}+|(?=[ \t]*+[0-9a-fA-F]{8}))")
+STANDARD_MARK = "9f3ac47e1b6d082c"  # as good as any
 
 
 @dataclass(slots=True)
@@ -107,9 +108,6 @@ class Room:
     beside: int = 0
     answer: int = 0
     mark: str = ""
-
-
-STANDARD_MARK = "9f3ac47e1b6d082c"  # as good as any
 
 
 class ModelAgent:

@@ -22,7 +22,7 @@ from deep_research.phases.prompting import RULES, Message, Room, one_line, outpu
 from deep_research.retrieval.salience import Sentences, sentences_of
 from deep_research.state.identity import sha256_hex
 
-MOST_OUTPUT = 3_000  # tokens, thoughts included
+MAX_OUTPUT_TOKENS = 3_000  # tokens, thoughts included
 PART_TOKENS = (
     16_000  # of a text that are chosen from at a time: more, and models overlook what stands in the middle
 )
@@ -108,7 +108,7 @@ class Summarizer:
     ) -> tuple[int, ...]:
         """Places of sentences, the most important first."""
         sentences, numbered_text, whole = await asyncio.to_thread(_numbered, text, counter)
-        room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM)
+        room = await room_for(model, output_for(model, MAX_OUTPUT_TOKENS), SYSTEM)
         left = int(room.tokens * (1 - OF_QUERY))
         most = min(PART_TOKENS, left)
         parts = list(_parts(numbered_text, whole / max(1, len(text)), most))
@@ -142,7 +142,7 @@ class Summarizer:
         message.material("text", "\n".join(f"{place + 1} {shown[place]}" for place in places))
         many = max(1, round(share * len(places)))
         message.add(f"Keep about {many} of these {len(places)} sentences.")
-        call = message.call(SYSTEM, output_for(model, MOST_OUTPUT)).model_copy(
+        call = message.call(SYSTEM, output_for(model, MAX_OUTPUT_TOKENS)).model_copy(
             update={"timeout": self._timeout}
         )
         answer = (await model.object(call, SentenceChoice)).value

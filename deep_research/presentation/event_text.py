@@ -14,6 +14,38 @@ from deep_research.state.reducer import Fold
 from deep_research.state.setup import differences
 from deep_research.text import unspaced
 
+# How the line of an event begins; its gist follows.
+_FOR_ALL: dict[type[ev.Event], str] = {
+    ev.SetUpChanged: "The set-up changed: ",
+    ev.RunSteered: "Guidance: ",
+    ev.PlanApproved: "Plan approved ",
+    ev.SubQueriesAdded: "Also searched, on request: ",
+    ev.ModelFellBack: "Model: for the ",
+    ev.BudgetRaised: "New budget: ",
+    ev.DepthChanged: "Depth: ",
+}
+_FOR_VERBOSE: dict[type[ev.Event], str] = {
+    ev.RunAdmitted: "Admission: ",
+    ev.MemoryLoaded: "From the user's memory it reads ",
+    ev.MemoryWritten: "It writes to the user's memory ",
+    **dict.fromkeys((ev.TaskDispatched, ev.TaskStepped, ev.TaskFinished, ev.TaskReviewed), "  Task "),
+    ev.SourcesAnalyzed: "Read ",
+    ev.EvidenceWeighed: "Weighed ",
+    ev.PieceWritten: "Written: ",
+    ev.ReportDrafted: "Drafted ",
+    ev.ClaimsJudged: "Judged ",
+    ev.ReportCompared: "Compared with the previous version: ",
+    ev.ReportWritten: "Wrote ",
+    ev.GapsAssessed: "Gaps: ",
+    ev.DecisionMade: "Decision: ",
+    ev.GuidanceGiven: "Advice ",
+    ev.ModelReserved: "Asking ",
+    ev.ModelSettled: "Answer ",
+    ev.RunParked: "Parked: the run waits for ",
+    ev.RunCompleted: "Done: ",
+    ev.RunAborted: "Aborted: ",
+}
+
 
 def described(event: ev.Event) -> str:
     """Number, time, type and the gist of an event."""
@@ -171,39 +203,6 @@ def _outcome_gist(event: ev.Event) -> str:
 
 def _queries(number: int) -> str:
     return phrases.count(number, "sub-query", "sub-queries")
-
-
-# How the line of an event begins; its gist follows.
-_FOR_ALL: dict[type[ev.Event], str] = {
-    ev.SetUpChanged: "The set-up changed: ",
-    ev.RunSteered: "Guidance: ",
-    ev.PlanApproved: "Plan approved ",
-    ev.SubQueriesAdded: "Also searched, on request: ",
-    ev.ModelFellBack: "Model: for the ",
-    ev.BudgetRaised: "New budget: ",
-    ev.DepthChanged: "Depth: ",
-}
-_FOR_VERBOSE: dict[type[ev.Event], str] = {
-    ev.RunAdmitted: "Admission: ",
-    ev.MemoryLoaded: "From the user's memory it reads ",
-    ev.MemoryWritten: "It writes to the user's memory ",
-    **dict.fromkeys((ev.TaskDispatched, ev.TaskStepped, ev.TaskFinished, ev.TaskReviewed), "  Task "),
-    ev.SourcesAnalyzed: "Read ",
-    ev.EvidenceWeighed: "Weighed ",
-    ev.PieceWritten: "Written: ",
-    ev.ReportDrafted: "Drafted ",
-    ev.ClaimsJudged: "Judged ",
-    ev.ReportCompared: "Compared with the previous version: ",
-    ev.ReportWritten: "Wrote ",
-    ev.GapsAssessed: "Gaps: ",
-    ev.DecisionMade: "Decision: ",
-    ev.GuidanceGiven: "Advice ",
-    ev.ModelReserved: "Asking ",
-    ev.ModelSettled: "Answer ",
-    ev.RunParked: "Parked: the run waits for ",
-    ev.RunCompleted: "Done: ",
-    ev.RunAborted: "Aborted: ",
-}
 
 
 def in_words(event: ev.Event, fold: Fold) -> str:

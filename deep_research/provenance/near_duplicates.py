@@ -36,7 +36,7 @@ KEPT_HASHES_COUNT = 98  # of three bytes: 392 characters
 MIN_RUNS = 40  # runs of a text, below which two may be alike by chance
 COPIED_SHARE = 0.6  # of the smaller text that is found in the other
 _MIN_COMPARED = 8  # hashes, below which nothing is told
-_MOST_WORDS = 100_000  # that are looked at
+_MAX_WORDS = 100_000  # that are looked at
 _UNSPACED = (
     "\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Japanese, Chinese
@@ -82,13 +82,13 @@ def fingerprint(text: str) -> str:
 
 
 def _tokens(text: str) -> list[bytes]:
-    text = text[: 8 * _MOST_WORDS]
+    text = text[: 8 * _MAX_WORDS]
     if text.isascii():
         tokens = _TOKEN_ASCII.findall(text.lower().encode())
     else:
         plain = unicodedata.normalize("NFKC", unjoined(text)).casefold()
         tokens = [token.encode("utf-8", "replace") for token in _TOKEN.findall(plain)]
-    return tokens[:_MOST_WORDS]
+    return tokens[:_MAX_WORDS]
 
 
 @lru_cache(maxsize=4096)
@@ -163,7 +163,7 @@ def facts(text: str) -> str:
     it has no figure."""
     values: dict[int, int] = {}
     several: set[int] = set()
-    for around, said in _facts(unjoined(text[: 8 * _MOST_WORDS])):
+    for around, said in _facts(unjoined(text[: 8 * _MAX_WORDS])):
         key, value = crc32(around.encode()) >> 8, crc32(said.encode()) >> 24
         if values.setdefault(key, value) != value:
             several.add(key)  # a phrase that comes again with other figures tells nothing

@@ -46,6 +46,8 @@ INITIALS = 4  # of a name, for which a site is called: with fewer many are calle
 _REPORTERS = frozenset({"an established news organisation", "a reference work", "social media", "a shop"})
 _NO_NAMES = STOP_WORDS | ASKING_WORDS
 _NUMBERED = regex(r"(?<!\w)([A-Za-z]{2,6}(?:-T)?)[ _/-]{0,2}(\d{1,6}(?:[-.:]\d{1,6}){0,3})(?!\w)")
+RANKS = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
+_OWN_WORD = regex(r"\+\d+ (?!names its author|dated)|= high\b")  # what no page can say of itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +210,6 @@ def _age(facts: SourceFacts) -> float | None:
 
 
 # What a model says
-
-RANKS = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
-_OWN_WORD = regex(r"\+\d+ (?!names its author|dated)|= high\b")  # what no page can say of itself
 
 
 def bounded_quality(said: SourceQuality, source: Source) -> SourceQuality:

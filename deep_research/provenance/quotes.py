@@ -22,7 +22,10 @@ from deep_research.text.sentences import CLOSING, END_MARKS
 MAX_QUOTE_CHARS = 20_000  # characters of a quote that is looked for otherwise than as it stands
 PARTS = 6  # of a quote, at most
 NEAR_CHARS = 500  # characters between two parts that become one span: what was left out is short enough to be read along
-LEAST, LEAST_NEAR = 3, 2  # content words of a part, and of one that is near the next: fewer stand in any text
+MIN_WORDS, MIN_NEAR_WORDS = (
+    3,
+    2,
+)  # content words of a part, and of one that is near the next: fewer stand in any text
 _LEFT_OUT = regex(r"\[\s{0,9}(?:…|\.{3,9})\s{0,9}\]|\(\s{0,9}(?:…|\.{3,9})\s{0,9}\)|…|\.{3,}")
 
 Wanted = tuple[str, str, int]  # a quote, the source that it is said to be of, and after which place of it
@@ -169,9 +172,9 @@ def _aligned(quote: str, view: View, hint: int) -> tuple[Span, ...]:
         if span is not None and found[place].start < span.start and span.end <= following:
             found[place] = span
     pieces = tuple(_join_spans(found))
-    short = any(len(wanted.contents) < LEAST for wanted in views)
+    short = any(len(wanted.contents) < MIN_WORDS for wanted in views)
     least = min(len(wanted.contents) for wanted in views)
-    return () if least < LEAST_NEAR or (short and len(pieces) > 1) else pieces
+    return () if least < MIN_NEAR_WORDS or (short and len(pieces) > 1) else pieces
 
 
 def _join_spans(parts: list[Span]) -> Iterator[Span]:

@@ -19,7 +19,7 @@ from deep_research.text.units import measured, unit_name
 
 _WORD = regex(r"(?P<number>(?:(?<![\w.,/])[-−](?=\d))?\d+(?:[.,]\d+)*)|[^\W\d_]+|[%$€£°✓✔✗✘×]")
 _BESIDE = regex(r"\([^()]*\)|\[[^\[\]]*\]")  # of a heading: its unit, or a remark
-_MOST_BESIDE = 2  # words of a cell for each of the value that it is said to be
+_MAX_BESIDE_PER_WORD = 2  # words of a cell for each of the value that it is said to be
 
 Words = tuple[str, ...]
 
@@ -133,7 +133,7 @@ def _within(one: set[str], other: set[str]) -> bool:
 def _is(told: Words, value: Words) -> bool:
     """Whether a cell is the value or a piece of it, or the value with a word to it."""
     return bool(value) and (
-        _holds(value, told) or (len(told) <= _MOST_BESIDE * len(value) and _holds(told, value))
+        _holds(value, told) or (len(told) <= _MAX_BESIDE_PER_WORD * len(value) and _holds(told, value))
     )
 
 

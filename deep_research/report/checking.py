@@ -56,6 +56,7 @@ NEARLY = 0.5  # of the words of what is said to be unknown, that a gap has
 
 
 Progress = Callable[[int, int], None]
+_NOTHING = Support(ClaimVerdict.UNSUPPORTED, 0.0, 0.0)
 
 
 def checked_claims(
@@ -113,7 +114,6 @@ class _Draft:
         return not told.cites and (key in self.own_lines or (told.heading == GAPS and key in self.gap_lines))
 
 
-_NOTHING = Support(ClaimVerdict.UNSUPPORTED, 0.0, 0.0)
 _BY_THE_LOG = _SupportResult(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), basis=ClaimBasis.RUN)
 
 

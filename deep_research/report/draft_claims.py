@@ -35,6 +35,8 @@ _LABEL_WORDS = 3  # of what stands before code and is no sentence: "Example"
 _WORD = regex(r"\w")
 _SENTENCE = regex(r"(?:\S++\s++){3,}\S*[.!?]")
 _ORDINAL = regex(r"\A\(?\d{1,3}[.)]\s+")  # of an item that a sentence tells of
+_KEPT = regex("\0(\\d+)\0")
+_WITHIN = 3  # emphasis within emphasis
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,3 @@ def visible_text(text: str) -> str:
         kept = _STARS.sub(r"\2", kept)
     plain = unescape(_EMPHASIS.sub("", kept.strip("*")))  # those around a paragraph of several sentences
     return _ORDINAL.sub("", _KEPT.sub(lambda match: chr(int(match[1])), plain).strip())
-
-
-_KEPT = regex("\0(\\d+)\0")
-_WITHIN = 3  # emphasis within emphasis

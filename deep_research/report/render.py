@@ -39,7 +39,7 @@ OPPOSING = frozenset((Aspect.POLARITY, Aspect.COMPARISON))
 SHOWN_CLAIM = 80  # characters of a claim whose mark is explained
 EXPLAINED_PARTLY = f"*{PARTLY} stands after what the cited sources say only in part:*"
 EXPLAINED = f"*{UNSUPPORTED} stands after what the cited sources do not say, or say otherwise.*"
-_MOST_AUTHORS = 3
+_MAX_AUTHORS = 3
 _READ = {"abstract": "abstract", "extract": "as its search service gives it"}  # what of a source was read
 _ID = regex(r"(?:find|src|gap|subq)-[0-9a-f]{12}")
 
@@ -159,7 +159,7 @@ def _stop(text: str) -> str:
 def _author_names(authors: str) -> str:
     """Three authors at most by name."""
     names = authors.split(", ")
-    return authors if len(names) <= _MOST_AUTHORS else f"{names[0]} and others"
+    return authors if len(names) <= _MAX_AUTHORS else f"{names[0]} and others"
 
 
 def _leaves(source: Source, cited: Sequence[int]) -> str:

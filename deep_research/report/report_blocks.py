@@ -14,6 +14,7 @@ from deep_research.state import Claim, ClaimBasis, Span
 
 _NO_ANSWER = (GAPS, LIMITS, REFERENCES)
 _NOTICES = (OPENING, EXPLAINED.lstrip("*"), EXPLAINED_PARTLY.lstrip("*"), *STOPPED.values())
+_WORDS = (BlockKind.PARAGRAPH, BlockKind.ITEM)
 
 
 def report_blocks(report: str, claims: Iterable[Claim] = ()) -> tuple[Block, ...]:
@@ -32,9 +33,6 @@ def report_blocks(report: str, claims: Iterable[Claim] = ()) -> tuple[Block, ...
         kind = BlockKind.NOTICE if is_notice and block.kind in _WORDS else block.kind
         made.append(replace(block, kind=kind, claim_ids=tuple(claim.id for claim in held)))
     return tuple(made)
-
-
-_WORDS = (BlockKind.PARAGRAPH, BlockKind.ITEM)
 
 
 def _is_notice(block: Block) -> bool:

@@ -18,6 +18,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_RUN_PATH = "/v1/runs/{research_id}"
+_ENTRY_PATH = "/v1/memory/entries/{entry_id}"
 
 
 class Right(StrEnum):
@@ -248,10 +250,6 @@ def of_run(verb: Callable[Concatenate[Any, str, P], R]) -> Callable[Concatenate[
     call.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
     call.__qualname__ = f"ResearchHandle.{name}"
     return call
-
-
-_RUN_PATH = "/v1/runs/{research_id}"
-_ENTRY_PATH = "/v1/memory/entries/{entry_id}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from deep_research.store import RunRow
 
 UNREADABLE = "log"  # the notice of a run whose log cannot be read
+_NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}
 
 
 class _Standing(Record):
@@ -120,9 +121,6 @@ class RunDetail(RunSummary):
     @classmethod
     def _of(cls, row: RunRow, now: float, **more: Any) -> RunDetail:
         return cls(**dict(RunSummary.of(row, now)), **more)
-
-
-_NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}
 
 
 def filter_of(filters: Mapping[str, Any]) -> RunFilter:

@@ -21,6 +21,7 @@ RETRY_SECONDS = 30.0  # before a run is claimed again that could not be gone on 
 POLL_SECONDS = 0.5  # between looks at the queue of a store where nothing could be claimed
 MAX_CLAIMS = 20  # workers that may die with a run before it is given up
 log = get_log("worker")
+WAKE_INTERVAL_SECONDS = 30.0
 
 
 class Worker:
@@ -141,9 +142,6 @@ class Worker:
         now = asyncio.get_running_loop().time()
         self._failures = {run_id: until for run_id, until in self._failures.items() if until > now}
         return [*self._failures, *self._tasks.values()]
-
-
-WAKE_INTERVAL_SECONDS = 30.0
 
 
 class Wakes(Protocol):

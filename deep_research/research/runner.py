@@ -63,6 +63,9 @@ from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
 
 RELEASE_WAIT_SECONDS = 5.0
 log = get_log("runner")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_Claim = TypeVar("_Claim", ClaimedRun, ClaimedRun | None)
 
 
 @dataclass(slots=True)
@@ -71,11 +74,6 @@ class _Loop:
 
     outbox: LoopOutbox
     slots: asyncio.Semaphore
-
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-_Claim = TypeVar("_Claim", ClaimedRun, ClaimedRun | None)
 
 
 def _in_scope(

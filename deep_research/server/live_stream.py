@@ -35,6 +35,7 @@ EVENT_SCHEMA = {
     },
 }
 log = get_log("server")
+KEEPALIVE: bytes = KEEPALIVE_COMMENT
 
 
 def sequence_number(*texts: str | None) -> int:
@@ -46,9 +47,6 @@ def sequence_number(*texts: str | None) -> int:
             hint="Send the id of the last event that you saw, or none.",
         )
     return int(text)
-
-
-KEEPALIVE: bytes = KEEPALIVE_COMMENT
 
 
 class ServerStops(RequestRefused):

@@ -41,6 +41,13 @@ MAX_PLACES = 10  # of names that lead to a fault
 MAX_FAULT_CHARS = 300
 _SHOWN_DATA = ("research_id", "retry_after", "kind", "name", "status", "phase", "cap", "limit")
 log = get_log("server")
+_HIDDEN_DETAILS = {
+    HTTPStatus.INSUFFICIENT_STORAGE: "The server's disk is full.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The server cannot use its store at the moment.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The server failed.",
+}
+_IN_THE_LOG = "The server's log says more."
+_CODES = {404: "no_such_path", 413: "body_too_large", 415: "content_type", 422: "invalid_request"}
 
 
 class Fault(BaseModel):
@@ -95,13 +102,6 @@ _ANSWERS: dict[type[DeepResearchError], _Answer] = {
     StoreLockedError: _Answer(HTTPStatus.SERVICE_UNAVAILABLE, headers={"retry-after": "2"}, hidden=True),
     DeepResearchError: _Answer(HTTPStatus.INTERNAL_SERVER_ERROR, hidden=True),
 }
-_HIDDEN_DETAILS = {
-    HTTPStatus.INSUFFICIENT_STORAGE: "The server's disk is full.",
-    HTTPStatus.SERVICE_UNAVAILABLE: "The server cannot use its store at the moment.",
-    HTTPStatus.INTERNAL_SERVER_ERROR: "The server failed.",
-}
-_IN_THE_LOG = "The server's log says more."
-_CODES = {404: "no_such_path", 413: "body_too_large", 415: "content_type", 422: "invalid_request"}
 
 
 def problem_of(error: Exception) -> tuple[Problem, dict[str, str]]:

@@ -31,6 +31,7 @@ DEFAULT_HEADERS = {
     "x-content-type-options": "nosniff",
 }
 log = get_log("server")
+Count = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +63,6 @@ class BodyLimit:
     types: frozenset[str]
     bytes: int
     seconds: float
-
-
-Count = Callable[[str, int], None]
 
 
 class RequestGate:

@@ -51,6 +51,11 @@ JSON, MARKDOWN, EVENTS, ZIP = "application/json", "text/markdown", "text/event-s
 _Limit = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 _After = Annotated[str | None, Field(max_length=200, description="Go on there: `next` of the page before.")]
 PAGED: dict[str, tuple[Any, Any]] = {"limit": (_Limit, PAGE_SIZE), "after": (_After, None)}
+_NO_MORE: dict[int | str, dict[str, Any]] = {
+    204: {"description": "The run has ended, and all its events were seen: do not come again."}
+}
+_Reader = Annotated[User, Depends(user_with(Right.READ))]
+_Run = Annotated[RunSummary, Depends(run_with(Right.READ))]
 
 
 class PageRequest(StrictModel):
@@ -115,11 +120,6 @@ def run_routes(*, has_tokens: bool) -> APIRouter:
     return router
 
 
-_NO_MORE: dict[int | str, dict[str, Any]] = {
-    204: {"description": "The run has ended, and all its events were seen: do not come again."}
-}
-
-
 def _content(*kinds: str, model: type[BaseModel] | None = None) -> dict[int | str, dict[str, Any]]:
     """What a route answers with, by media type."""
     shapes: dict[str, dict[str, Any]] = {
@@ -146,8 +146,6 @@ def _add(router: APIRouter, operation_name: str, endpoint: Callable[..., Any], *
     )
 
 
-_Reader = Annotated[User, Depends(user_with(Right.READ))]
-_Run = Annotated[RunSummary, Depends(run_with(Right.READ))]
 _Paged = Annotated[PageRequest, Query()]
 
 

@@ -21,6 +21,9 @@ from deep_research.server.users import User
 
 _Name = Annotated[str, Field(min_length=1, max_length=MAX_SESSION_CHARS)]
 _UserName = Annotated[str | None, Field(max_length=MAX_SESSION_CHARS)]
+_Reader = Annotated[User, Depends(user_with(Right.READ))]
+_Controller = Annotated[User, Depends(user_with(Right.CONTROL))]
+_Deleter = Annotated[User, Depends(user_with(Right.DELETE))]
 
 
 class SessionsRequest(PageRequest):
@@ -65,11 +68,6 @@ def session_routes() -> APIRouter:
             operation_id=verb,
         )
     return router
-
-
-_Reader = Annotated[User, Depends(user_with(Right.READ))]
-_Controller = Annotated[User, Depends(user_with(Right.CONTROL))]
-_Deleter = Annotated[User, Depends(user_with(Right.DELETE))]
 
 
 def _owner(user: User, name: str | None) -> str | None:

@@ -56,6 +56,12 @@ from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, TokenUsage
 from deep_research.state.tasks import Task, TaskFinding, TaskReview, TaskStep
 
+# (type, version) -> the same body one version later. Empty before 0.1.0.
+UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+MAX_STARTED_CHARS = 500  # of an input
+# What pydantic says of a field, or a member of an enumeration, that only a package newer than this one has.
+_UNKNOWN = {"extra_forbidden": "the field", "enum": "another value of", "literal_error": "another value of"}
+
 
 class Event(Record):
     """Base of all events."""
@@ -568,10 +574,6 @@ EVENT_TYPES: dict[str, type[Event]] = {
 }
 
 
-# (type, version) -> the same body one version later. Empty before 0.1.0.
-UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
-
-
 class Progress(Record):
     """A transient note for watchers: never stored, dropped first when nobody reads."""
 
@@ -602,9 +604,6 @@ class Started(Progress):
     message: str = ""
     tool: str
     input: str = ""
-
-
-MAX_STARTED_CHARS = 500  # of an input
 
 
 class Missed(Progress):
@@ -727,10 +726,6 @@ def _upcast(kind: str, version: int, current: int, body: bytes) -> bytes:
     for step in range(version, current):
         data = UPCASTS[kind, step](data)
     return json.dumps({**data, "version": current}).encode()
-
-
-# What pydantic says of a field, or a member of an enumeration, that only a package newer than this one has.
-_UNKNOWN = {"extra_forbidden": "the field", "enum": "another value of", "literal_error": "another value of"}
 
 
 def _unknown(error: ValidationError) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+EVERY_ROLE = "all"  # in place of a `ModelRole`, where something is set for each
+
 
 class DeepResearchPhase(StrEnum):
     """A phase of a run, in the order of the machine.
@@ -49,8 +51,6 @@ class ModelRole(StrEnum):
     JUDGE = "judge"
     MEMORY = "memory"
 
-
-EVERY_ROLE = "all"  # in place of a `ModelRole`, where something is set for each
 
 PHASE_TO_AGENT: dict[DeepResearchPhase, AgentRole] = {
     DeepResearchPhase.PLANNING: AgentRole.PLANNER,

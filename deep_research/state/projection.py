@@ -16,6 +16,9 @@ from deep_research.state.queue_place import QueuePlace
 from deep_research.state.reducer import Fold
 from deep_research.state.spending import plus
 
+_E = TypeVar("_E", bound=ev.Event)
+_COUNTED: dict[type[ev.Event], Callable[[Projector, Any], None]] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Projection:
@@ -98,10 +101,6 @@ class Projector:
         for request in self.reservations.values():
             self.charge(request.input_tokens + request.output_tokens, request.cost_usd)
         self.reservations.clear()
-
-
-_E = TypeVar("_E", bound=ev.Event)
-_COUNTED: dict[type[ev.Event], Callable[[Projector, Any], None]] = {}
 
 
 def _on(kind: type[_E]) -> Callable[[Callable[[Projector, _E], None]], Callable[[Projector, _E], None]]:

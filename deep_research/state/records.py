@@ -21,6 +21,26 @@ from deep_research.state.phases import (
     SubQueryStatus,
 )
 
+GATE = "gate"  # the origin of advice that our own rules give
+EVIDENCE = "evidence"  # asks for a phase again where what was read does not answer
+ANSWERED = "answer"  # of what the owner answers to a question of the supervisor, or says of its plan
+LEAD = "lead"  # the origin of tasks that the supervisor's model adds
+STEERED = "steer"  # of what the owner of the run says while it goes
+PAGES = "pages"  # the notice of pages that were found and have no text for us; one for each reason
+OF_REPORT = (
+    "report"  # the notice of a report that had to be shorter, or written from less: gone with the next report
+)
+OF_MODEL = "model"  # the notice that tells of the models themselves: nothing that a model could weigh
+SHARED = "shared:"  # before the name of a cap: it is that of a budget which the run shares with others
+FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
+NO_HIGH_QUALITY = "No source is of high quality."  # said of what was gathered, before anything of it was read
+OF_PAGES = (
+    PAGES,
+    FETCHES,
+    SHARED + FETCHES,
+)  # ``skipped`` are their addresses; those of several searches join
+_MAX_SITES = 5  # that a line names
+
 
 class Record(BaseModel):
     """Base of everything that is stored: frozen, strict about its fields."""
@@ -347,13 +367,6 @@ class AgentDecision(Record):
     timestamp: datetime
 
 
-GATE = "gate"  # the origin of advice that our own rules give
-EVIDENCE = "evidence"  # asks for a phase again where what was read does not answer
-ANSWERED = "answer"  # of what the owner answers to a question of the supervisor, or says of its plan
-LEAD = "lead"  # the origin of tasks that the supervisor's model adds
-STEERED = "steer"  # of what the owner of the run says while it goes
-
-
 class Guidance(Record):
     """Advice for the agent of ``phase`` in ``iteration``, and where ``lasting`` for those that work after it in that
     iteration; ``origin``: gate, hook, answer, steer, supervisor."""
@@ -368,22 +381,6 @@ class Guidance(Record):
         """Whether it is for the agent of a phase."""
         order = list(DeepResearchPhase)
         return phase is self.phase or (self.lasting and order.index(phase) > order.index(self.phase))
-
-
-PAGES = "pages"  # the notice of pages that were found and have no text for us; one for each reason
-OF_REPORT = (
-    "report"  # the notice of a report that had to be shorter, or written from less: gone with the next report
-)
-OF_MODEL = "model"  # the notice that tells of the models themselves: nothing that a model could weigh
-SHARED = "shared:"  # before the name of a cap: it is that of a budget which the run shares with others
-FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
-NO_HIGH_QUALITY = "No source is of high quality."  # said of what was gathered, before anything of it was read
-OF_PAGES = (
-    PAGES,
-    FETCHES,
-    SHARED + FETCHES,
-)  # ``skipped`` are their addresses; those of several searches join
-_MAX_SITES = 5  # that a line names
 
 
 class Notice(Record):

@@ -25,6 +25,22 @@ ROLES = (
 # These roles ask a model only if one is named for them.
 ROLES_WITH_OWN_MODEL_ONLY = (ModelRole.SUMMARIZER,)
 _SHOWN_PRINT_CHARS = 8  # characters of a fingerprint
+_PARTS = (
+    "provider_id",
+    "named_corpora",
+    "user",
+    "model",
+    "models",
+    "services",
+    "corpora",
+    "agents",
+    "hooks",
+    "supervisor",
+    "pages",
+    "gates",
+    "tools",
+    "data_sources",
+)
 
 
 class NamedChoice(Record):
@@ -110,22 +126,6 @@ class SetUp(Record):
         return {choice.name: choice.address for chain in chains for choice in chain if choice.address}
 
 
-_PARTS = (
-    "provider_id",
-    "named_corpora",
-    "user",
-    "model",
-    "models",
-    "services",
-    "corpora",
-    "agents",
-    "hooks",
-    "supervisor",
-    "pages",
-    "gates",
-    "tools",
-    "data_sources",
-)
 SETTINGS = tuple(name for name in SetUp.model_fields if name not in _PARTS)
 
 

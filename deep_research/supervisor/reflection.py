@@ -66,6 +66,24 @@ change what the next specialist does. Say "" if there is nothing worth saying; p
 ORIGIN = "supervisor"
 _IN_VAIN = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # the service does not answer, or not us
 log = get_log("thinking")
+ACTION = "wave"  # of the decisions that are recorded
+LEAD_OUTPUT_TOKENS = 2_500  # thoughts included
+RESULTS_SHARE = 0.7  # of the room
+MAX_FACTS, MAX_FACT_CHARS = 12, 400  # of a task
+MAX_ANSWER_CHARS, MAX_REASON_CHARS = 1_200, 400
+LEAD_SYSTEM = f"""\
+You lead a piece of research. Agents have worked on tasks of it, each alone; you alone see what all of them found. \
+Decide whether the question can be answered well from that, or what has to be found beside.
+
+Look for what the answers lack together: parts of the question that nobody answered, facts that contradict each other, \
+names and references that one agent met and another should follow, a figure without the one that it is to be \
+compared with. For each such thing give a task: a question that stands by itself and names everything in full, since \
+the agent who gets it has read nothing of this; and the reason. Do not give a task again that was done; ask for what \
+was missing in another way, or where else it may stand. What would only be nice to know is no task.
+
+Say is_enough: true, and give no task, when what is left would not change the answer, or is not to be found.
+
+{RULES}"""
 
 
 class Assessment(BaseModel):
@@ -212,26 +230,6 @@ class Thinking:
 
 
 # The lead
-
-ACTION = "wave"  # of the decisions that are recorded
-LEAD_OUTPUT_TOKENS = 2_500  # thoughts included
-RESULTS_SHARE = 0.7  # of the room
-MAX_FACTS, MAX_FACT_CHARS = 12, 400  # of a task
-MAX_ANSWER_CHARS, MAX_REASON_CHARS = 1_200, 400
-
-LEAD_SYSTEM = f"""\
-You lead a piece of research. Agents have worked on tasks of it, each alone; you alone see what all of them found. \
-Decide whether the question can be answered well from that, or what has to be found beside.
-
-Look for what the answers lack together: parts of the question that nobody answered, facts that contradict each other, \
-names and references that one agent met and another should follow, a figure without the one that it is to be \
-compared with. For each such thing give a task: a question that stands by itself and names everything in full, since \
-the agent who gets it has read nothing of this; and the reason. Do not give a task again that was done; ask for what \
-was missing in another way, or where else it may stand. What would only be nice to know is no task.
-
-Say is_enough: true, and give no task, when what is left would not change the answer, or is not to be found.
-
-{RULES}"""
 
 
 class WaveTask(BaseModel):

@@ -54,6 +54,11 @@ _COUNTED = dict.fromkeys(ON_MODELS, "requests to models") | {
 }
 
 RETRY_SECONDS = 300.0  # seconds after which a service that did not say when is worth trying again
+REPORT = "report"  # the answer that asks for the report of what there is
+_ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+_MAX_NAMED = 50  # searches or pages that are named
+_OF_PLAN = {"max_usd": "cost_usd", "max_tokens": "tokens", "max_model_calls": "model_calls"}
+PAUSED = Parking(waiting_for="a resume: it was paused", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
 
 
 def blocked(
@@ -181,12 +186,6 @@ def is_spent(limits: tuple[Limit, ...]) -> bool:
     return any(limit.name.removeprefix(SHARED) in ON_MODELS for limit in limits)
 
 
-REPORT = "report"  # the answer that asks for the report of what there is
-_ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
-_MAX_NAMED = 50  # searches or pages that are named
-_OF_PLAN = {"max_usd": "cost_usd", "max_tokens": "tokens", "max_model_calls": "model_calls"}
-
-
 async def asking(
     state: DeepResearchState, *limits: Limit, estimate: PlanEstimate | None = None
 ) -> Parking | None:
@@ -307,9 +306,6 @@ ANSWER: dict[str, Any] = {
         },
     ]
 }
-
-
-PAUSED = Parking(waiting_for="a resume: it was paused", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
 
 
 def shut_down(now: datetime) -> Parking:

@@ -22,6 +22,7 @@ from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
 
 __all__ = ["MEMORY_CHECKS", "Ability", "Check", "MemoryBench", "checks_for"]
+Check = Promise[MemoryBench]
 
 
 class Ability(StrEnum):
@@ -36,7 +37,6 @@ _NEEDS: dict[Callable[[MemoryBench], None], frozenset[Ability]] = {
     memory_checks.two_memories_over_one_place_see_each_other: frozenset({Ability.SHARING}),
 }
 
-Check = Promise[MemoryBench]
 
 MEMORY_CHECKS: tuple[Check, ...] = tuple(
     Check(name, function, _NEEDS.get(function, frozenset())) for name, function in promises(memory_checks)

@@ -29,6 +29,7 @@ from deep_research.testing.promises import promises
 from deep_research.testing.store_bench import Bench
 
 __all__ = ["STORE_CHECKS", "Ability", "Bench", "Check", "checks_for"]
+Check = Promise[Bench]
 
 
 class Ability(StrEnum):
@@ -55,9 +56,6 @@ _NEEDS: dict[Callable[[Bench], None], frozenset[Ability]] = {
     page_checks.the_last_page_of_an_address_counts_whatever_comes_later: frozenset({Ability.PAGES}),
     page_checks.deleting_the_only_run_of_a_page_forgets_it: frozenset({Ability.PAGES}),
 }
-
-
-Check = Promise[Bench]
 
 
 def _of(module: ModuleType) -> Iterator[Check]:

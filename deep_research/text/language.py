@@ -22,7 +22,7 @@ from deep_research.text.units import UNIT_WORDS
 _FUNCTION_WORDS = Path(__file__).with_name("function_words.toml")
 ENGLISH = "en"
 
-_LOOKED_AT_CHARS = 2_000  # characters
+_LOOKED_AT_CHARS = 2_000
 _CLEAR_SHARE = 0.1  # of the different words, that function words must be at least
 _OTHER_VOTES_RATIO = (
     1.5  # times its votes another language may have and the text be English: they share some words
@@ -75,6 +75,11 @@ _SCRIPTS = tuple(
 
 LANGUAGES = Path(__file__).with_name("languages.toml")
 WORD = regex(r"[^\W_]+(?:_[^\W_]+)*")
+_LISTS = str.split(
+    "denying prefixes hedging certain small lacking looked works publishing joining clauses stating roles saying "
+    "affirming framing scope causing"
+)
+_NO_POLES: frozenset[tuple[int, int]] = frozenset()
 
 
 @cache
@@ -210,13 +215,6 @@ class Marks:
         """Whether two words stand on the two sides of a row, and together on none."""
         a, b = self.poles.get(one, _NO_POLES), self.poles.get(other, _NO_POLES)
         return not a & b and any((row, 1 - side) in b for row, side in a)
-
-
-_LISTS = str.split(
-    "denying prefixes hedging certain small lacking looked works publishing joining clauses stating roles saying "
-    "affirming framing scope causing"
-)
-_NO_POLES: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

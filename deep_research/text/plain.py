@@ -38,7 +38,7 @@ _UNSEEN = regex(
 )
 _UNSEEN_ASCII = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")
 _UNPLAIN_BYTES = bytes(code for code in (*range(32), 127) if code not in b"\n\t")
-_CHUNK_CHARS = 65_536  # characters
+_CHUNK_CHARS = 65_536
 _MAX_MARKS = 30  # the limit of Unicode's stream-safe format
 _MARKS = " .,;:!?…\"'“”‘’«»()[]*_"
 

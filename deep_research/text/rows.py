@@ -24,7 +24,7 @@ _LABEL = regex(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|]
 
 NO_HEADER = "| | |"  # what stands above a table whose first row is of facts
 MAX_HEADER = 40  # characters of a header's cell
-_MAX_NAME_CHARS = 80  # characters
+_MAX_NAME_CHARS = 80
 _NUMBER = regex(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 _WHOLE = regex(r"\d{1,4}\Z")  # a year, a size, the number of a bus
 _RANGE = regex(r"\d{1,4}(?:[/–-]\d{1,4})?\Z")  # or two of them: 2021/22

@@ -25,12 +25,12 @@ END_MARKS = ".!?…。！？｡।؟۔።។။։"
 ASKING_MARKS = "?？؟"
 CLOSING = "\"”'’»)」』）"  # may follow an end mark
 _VISIBLE = regex(r"\S")
-_MIN_PROSE_WORDS = 8  # words
+_MIN_PROSE_WORDS = 8
 
 
 _MARK = regex(r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)")  # behind a word of three letters: none of "e.g." or "st."
 _ENOUGH_CAPITALS_SHARE = 0.008  # of the letters of a text
-_LOOKED_AT_CHARS = 3_000  # characters
+_LOOKED_AT_CHARS = 3_000
 _LATIN_MARKS = frozenset(".!?…")
 _OPENING = "([{\"'“‘«*_"
 _LOOK_BACK_CHARS = 16  # characters; the longest abbreviation with room

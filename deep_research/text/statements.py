@@ -85,6 +85,9 @@ _EVENTS = """
     invented invented patented
     published published
 """
+_MEASURED = [
+    unit for unit in sorted(UNIT_WORDS) if unit.isalpha() and kind_of(unit_name(unit)) not in ("time", "age")
+]
 
 
 class Kind(Enum):
@@ -306,9 +309,6 @@ def _rows(table: str) -> dict[str, str]:
 
 _MEASURE = _rows(_MEASURES)
 _EVENT = _rows(_EVENTS)
-_MEASURED = [
-    unit for unit in sorted(UNIT_WORDS) if unit.isalpha() and kind_of(unit_name(unit)) not in ("time", "age")
-]
 NO_SUBJECT = STOP_WORDS | UNIT_WORDS | _MEASURE.keys()
 
 

@@ -23,6 +23,12 @@ _THAI_TO_BURMESE = (  # Thai, Lao, Burmese with its extensions, Khmer
     "\u1000-\u103f\u1050-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd"
 )
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"
+CHARACTERS = f"{_HAN_AND_KANA}{_HANGUL}{_THAI_TO_BURMESE}"  # for a set of a pattern
+RUN = regex(f"([{CHARACTERS}]+)")
+# Two characters of the script in which Japanese writes endings, particles and the verbs that help.
+_JOINING = regex("[\u3041-\u3096]{2}")
+# The first bytes of such characters in UTF-8 stand for nothing else there but some symbols and other scripts.
+_OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF, 0xF0)))
 
 
 def _characters_of(ranges: str) -> Iterator[str]:
@@ -38,13 +44,7 @@ _MARKS = sorted(c for c in _characters_of(_THAI_TO_BURMESE) if unicodedata.categ
 _STAND_IN = {ord(mark): 0xE800 + number for number, mark in enumerate(_MARKS)}
 STAND_INS = f"{chr(0xE800)}-{chr(0xE800 + len(_MARKS) - 1)}"
 
-CHARACTERS = f"{_HAN_AND_KANA}{_HANGUL}{_THAI_TO_BURMESE}"  # for a set of a pattern
-RUN = regex(f"([{CHARACTERS}]+)")
-# Two characters of the script in which Japanese writes endings, particles and the verbs that help.
-_JOINING = regex("[\u3041-\u3096]{2}")
 HAS_STAND_IN = regex(f"[{STAND_INS}]")
-# The first bytes of such characters in UTF-8 stand for nothing else there but some symbols and other scripts.
-_OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF, 0xF0)))
 _MARK = "".join(_MARKS)
 _CHARACTER = regex(f"[{CHARACTERS}][{_MARK}]*+")
 

@@ -18,6 +18,27 @@ from deep_research.text.plain import unjoined
 
 WORD = regex(r"\w+(?:['’\u200c\u200d]\w+)*")  # joiners stand within words
 _MARKUP = regex(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
+ASKING_WEIGHT = 0.25  # of a word that only asks
+NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
+# The letters that are no capitals, for a set of a pattern: those that have one, and those of scripts that have none.
+NO_CAPITALS = "".join(
+    (
+        "a-zß-ÿ",
+        *filter(str.islower, map(chr, (*range(0x100, 0x590), *range(0x1E00, 0x2000)))),
+        "\u0590-\u109f\u10d0-\u1c8f\u2d00-\ua63f\ua800-\uff20\uff41-\uffff\U00010000-\U0010ffff",
+    )
+)
+_MAX_CACHED = 200_000
+_Said = TypeVar("_Said")
+MIN_COMPOUND_PART_CHARS = (
+    5  # letters of a word that stands in a compound: shorter ones stand in too many by chance
+)
+_MIN_STEM_CHARS = 4  # of such a word where it ends the compound, and is what the whole is a kind of
+_MIN_REST_CHARS = 3  # letters that are left of a compound without it
+_VOWELS = frozenset("aeiouy")
+_IDENTIFIER = regex(r"(?<![^\W_])[a-z][a-z0-9]*[A-Z][^\W_]*(?:_[^\W_]+)*")
+_SEAM = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NONE: frozenset[str] = frozenset()
 
 
 def each_word(text: str) -> frozenset[str]:
@@ -45,20 +66,6 @@ ASKING_WORDS = each_word(
         way ways woman work works year years advantage advantages disadvantage disadvantages pros cons
         benefits drawback drawbacks"""
 )
-ASKING_WEIGHT = 0.25  # of a word that only asks
-NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
-# The letters that are no capitals, for a set of a pattern: those that have one, and those of scripts that have none.
-NO_CAPITALS = "".join(
-    (
-        "a-zß-ÿ",
-        *filter(str.islower, map(chr, (*range(0x100, 0x590), *range(0x1E00, 0x2000)))),
-        "\u0590-\u109f\u10d0-\u1c8f\u2d00-\ua63f\ua800-\uff20\uff41-\uffff\U00010000-\U0010ffff",
-    )
-)
-_MAX_CACHED = 200_000
-
-
-_Said = TypeVar("_Said")
 
 
 class Known(dict[str, _Said]):
@@ -208,17 +215,6 @@ def _question_terms(question: str) -> Mapping[str, float]:
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))
     return weights
-
-
-MIN_COMPOUND_PART_CHARS = (
-    5  # letters of a word that stands in a compound: shorter ones stand in too many by chance
-)
-_MIN_STEM_CHARS = 4  # of such a word where it ends the compound, and is what the whole is a kind of
-_MIN_REST_CHARS = 3  # letters that are left of a compound without it
-_VOWELS = frozenset("aeiouy")
-_IDENTIFIER = regex(r"(?<![^\W_])[a-z][a-z0-9]*[A-Z][^\W_]*(?:_[^\W_]+)*")
-_SEAM = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_NONE: frozenset[str] = frozenset()
 
 
 class AskedWords:

@@ -29,7 +29,7 @@ _CLOSING = " \t\n\"'“”’)»"
 _OF = frozenset(("of", "von", "de"))
 _NOTHING = frozenset[str]()
 _NOT = "not"
-MOST_WORDS = 250  # of a sentence; none has more
+MAX_SENTENCE_WORDS = 250  # of a sentence; none has more
 MAX_SUBJECT_WORDS = 8  # words of a subject that is taken from the sentence before
 LONG_WORDS = 6  # words of a statement that stands in a sentence as it is
 MAX_CUTS = 6  # places at which a statement is cut into two clauses
@@ -116,7 +116,7 @@ class Restatement:
         claimed, found = _with_values(
             self.words(statement), self.words(sentence), statement, sentence, self._reader
         )
-        if not claimed or not found or len(found) > MOST_WORDS:
+        if not claimed or not found or len(found) > MAX_SENTENCE_WORDS:
             return False
         context |= self._subject_of(sentence, before)
         return any(self._aligns(order, found, context) for order in self._orders(claimed)) or any(

@@ -6,7 +6,7 @@ import pytest
 from spending import request, sent
 from spending import state as run_of
 
-from deep_research.budget.accounting import MOST_ITEMS, Accounts
+from deep_research.budget.accounting import MAX_ITEMS, Accounts
 from deep_research.state import (
     Abort,
     AbortReason,
@@ -54,7 +54,7 @@ def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived
     sources = tuple(Source(id=f"s{n}", sub_query_id="q", title=f"Title {n}") for n in range(11))
     reading = {READ: ContextUsage(items=items, available=500, archived={"s0": "sha256:ab"})}
     made = Accounts.of(state(sources=sources, context_usage=reading))
-    assert [item.title for item in made.least_kept] == [f"Title {n}" for n in range(MOST_ITEMS)]
+    assert [item.title for item in made.least_kept] == [f"Title {n}" for n in range(MAX_ITEMS)]
     assert (made.least_kept[0].archived, made.least_kept[1].archived) == ("sha256:ab", None)
     assert (made.least_kept[0].current_level, made.least_kept[2].compression_ratio) == ("dropped", 0.2)
     assert made.fidelity.dropped_content_ids == ("s0",)

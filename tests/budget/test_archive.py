@@ -124,7 +124,7 @@ def test_cleaning_is_bounded_and_takes_the_oldest_first(archive, clock, monkeypa
         hashes.append(save(archive, content).content_hash)
         clock.now += timedelta(hours=1)
     assert [entry.content_hash for entry in archive.list()] == hashes
-    monkeypatch.setattr(module, "MOST_REMOVED", 3)
+    monkeypatch.setattr(module, "MAX_REMOVALS", 3)
     clock.now += timedelta(hours=200)
     assert archive.clean() == 3
     assert [entry.content_hash for entry in archive.list()] == hashes[3:]

@@ -10,7 +10,7 @@ from deep_research.errors import ModelError
 from deep_research.logs import register_secret
 from deep_research.models.base import TokenUsage
 from deep_research.models.failures import (
-    LONGEST_PARK,
+    MAX_PARK_SECONDS,
     Verdict,
     failure,
     from_status,
@@ -113,10 +113,10 @@ def test_a_request_that_is_more_than_a_minutes_tokens_is_too_long_and_not_waited
         ({"retry-after": "inf"}, None),
         ({"retry-after": "-5"}, None),
         ({"retry-after": "soon"}, None),
-        ({"retry-after": "1e300"}, LONGEST_PARK),
+        ({"retry-after": "1e300"}, MAX_PARK_SECONDS),
         ({"retry-after": "Thu, 01 Jan 2026 00:00:07 GMT"}, 7.0),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0.0),
-        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, LONGEST_PARK),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, MAX_PARK_SECONDS),
         ({"retry-after": "Fri, 31 Dec 99999 23:59:59 GMT"}, None),
     ],
 )

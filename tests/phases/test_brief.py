@@ -13,7 +13,7 @@ from deep_research import DeepResearch, RunStatus
 from deep_research.phases.analysis.best_passages import best_passages
 from deep_research.phases.analysis.extractive_analyzer import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
-from deep_research.phases.synthesis.extractive_synthesizer import LEAST, within
+from deep_research.phases.synthesis.extractive_synthesizer import MIN_RELEVANCE_SHARE, within
 from deep_research.report.markup import code_block, is_code
 from deep_research.retrieval.parsed_question import parse_question, question_parts
 from deep_research.retrieval.ranker import default_ranker
@@ -317,7 +317,7 @@ def test_the_less_likely_it_is_the_less_is_told_without_filler_but_never_only_a_
     likely = {"relevance": 1.0, "probability": probability}
     passages = [finding(n, "word " * 49, rank=n, **likely) for n in range(15)]
     assert len(within(DEFAULT_WORDS, passages)) == shown
-    near = (1.0, LEAST * 1.1, LEAST * 0.9)
+    near = (1.0, MIN_RELEVANCE_SHARE * 1.1, MIN_RELEVANCE_SHARE * 0.9)
     passages = [finding(n, f"Passage {n}.", rank=n, relevance=each) for n, each in enumerate(near)]
     assert within(DEFAULT_WORDS, passages) == passages[:2]
     assert within(DEFAULT_WORDS - 1, passages) == passages

@@ -12,7 +12,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.phases.synthesis import SynthesisPhase, SynthesizerOutput
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope
 from deep_research.phases.synthesis.llm import LLMSynthesizer
-from deep_research.phases.synthesis.repair_request import MOST_AT_ONCE, _why
+from deep_research.phases.synthesis.repair_request import MAX_CLAIMS_PER_REQUEST, _why
 from deep_research.state import Aspect, Budget, ClaimVerdict, Discrepancy, ModelRole, QuestionPart, RunOptions
 from deep_research.state.journal import MemoryJournal
 from deep_research.state.question_parts import AnswerStatus, PartVerdict
@@ -247,11 +247,11 @@ def test_where_the_model_fails_code_repairs_and_that_is_told_and_not_asked_again
 
 
 def test_more_claims_than_a_request_has_room_for_are_bounded(work):
-    sold = [f"{SOLD} number {n} [F3]." for n in range(100, 100 + MOST_AT_ONCE + 5)]
+    sold = [f"{SOLD} number {n} [F3]." for n in range(100, 100 + MAX_CLAIMS_PER_REQUEST + 5)]
     models = Models(work, said=" ".join(sold), repair=mended())
-    assert counts(models.written(), "marks") == (MOST_AT_ONCE + 5,)
+    assert counts(models.written(), "marks") == (MAX_CLAIMS_PER_REQUEST + 5,)
     _, repair = models.writer.calls
-    assert re.findall(r"\nC(\d+) ", prompt(repair))[-1] == str(MOST_AT_ONCE)
+    assert re.findall(r"\nC(\d+) ", prompt(repair))[-1] == str(MAX_CLAIMS_PER_REQUEST)
 
 
 def test_every_difference_is_told_in_words():

@@ -13,7 +13,12 @@ from deep_research.errors import BudgetError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import SYSTEM, LLMAnalyzer
-from deep_research.phases.analysis.reading_choice import LONGEST_PASSAGE, MOST_DOUBTFUL, NOT_NEAR, SAID
+from deep_research.phases.analysis.reading_choice import (
+    MAX_DOUBTFUL_SOURCES,
+    MAX_PASSAGE_CHARS,
+    NOT_NEAR,
+    SAID,
+)
 from deep_research.state import Budget, ReadDepth, RunOptions, SubQuery
 from deep_research.state.events import ReadingPlanned
 from deep_research.state.journal import MemoryJournal
@@ -146,10 +151,13 @@ def test_a_resumed_run_does_not_ask_again(work):
 
 
 def test_many_doubtful_sources_are_bounded_in_number_and_length(work):
-    texts = [ABOUT, *(f"# Fleet {n}\n\n{'vessels ' * 2_000}{ships(n)}" for n in range(MOST_DOUBTFUL + 5))]
+    texts = [
+        ABOUT,
+        *(f"# Fleet {n}\n\n{'vessels ' * 2_000}{ships(n)}" for n in range(MAX_DOUBTFUL_SOURCES + 5)),
+    ]
     (asked,), _, _, chosen = analysed(work, said(S1="sections"), texts=texts)
-    assert len(blocks(asked)) == MOST_DOUBTFUL
-    assert all(len(body) < LONGEST_PASSAGE + 1_500 for body in blocks(asked).values())
+    assert len(blocks(asked)) == MAX_DOUBTFUL_SOURCES
+    assert all(len(body) < MAX_PASSAGE_CHARS + 1_500 for body in blocks(asked).values())
     assert [by for _, by in chosen].count(BY) == 1
 
 

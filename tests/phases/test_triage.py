@@ -11,7 +11,7 @@ from deep_research.errors import ModelError
 from deep_research.models.failures import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
-from deep_research.phases.analysis.reading_choice import LONGEST_READ_ON, MOST_READ_ON, look, triaged
+from deep_research.phases.analysis.reading_choice import MAX_READ_ON_CHARS, MAX_SOURCES_READ_ON, look, triaged
 from deep_research.phases.analysis.source_texts import excerpt
 from deep_research.phases.base import WorkLimits
 from deep_research.retrieval.ranking import Questions
@@ -254,14 +254,14 @@ def test_new_sources_are_read_beside_it_as_without_it(work):
 def test_so_many_sources_are_read_on_at_most_and_so_much_of_one(work):
     texts = [manual(n, f"## Vacuum {n}\n\n{VACUUM}") for n in range(1, 10)]
     plan = read_again(work, texts)[1].state.reading
-    assert len(plan.triage) == MOST_READ_ON == 5
+    assert len(plan.triage) == MAX_SOURCES_READ_ON == 5
     assert {i for portion in plan.portions for i in portion.source_ids} == plan.read_on
     ships = OF_SHIPS.format(1700) * 9
     more = "\n\n".join(f"## Vacuum {n}\n\n{VACUUM} {ships}\n\n{filler(n + 200, 1)}" for n in range(40))
     (made,) = read_again(work, [manual(1, more)])[1].state.reading.triage
     part = excerpt(manual(1, more), made)
     assert 1 <= part.count(VACUUM) < more.count(VACUUM)
-    assert len(part) < 4 * LONGEST_READ_ON  # with one passage on each side of each
+    assert len(part) < 4 * MAX_READ_ON_CHARS  # with one passage on each side of each
 
 
 def test_fidelity_counts_what_was_read_of_a_source_in_all_rounds(work):

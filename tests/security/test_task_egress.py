@@ -27,7 +27,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.phases.gathering.caps import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
 from deep_research.phases.gathering.source_reading import SourceReader
-from deep_research.phases.gathering.tasks.library import MOST_OFFERED, DataSources, Egress
+from deep_research.phases.gathering.tasks.library import MAX_OFFERED_LINKS, DataSources, Egress
 from deep_research.phases.gathering.tasks.task_context import TaskContext
 from deep_research.phases.gathering.tasks.tool import Link
 from deep_research.phases.gathering.tasks.tools import Fetch, Library
@@ -237,11 +237,11 @@ def test_which_links_are_followed_after_what_was_shown(
     ("links", "offered"),
     [
         ([_link(f"{ROOT}{n}") for n in range(5)], 5),
-        ([_link(f"{ROOT}{n}", **NAMED) for n in range(5)], MOST_OFFERED),
-        ([_link(f"https://x{n}.evil.example:{8000 + n}/", **NAMED) for n in range(5)], MOST_OFFERED),
-        ([_link(f"https://x{n}.example/", **NAMED) for n in range(5)], MOST_OFFERED),
-        ([_link(f"https://x{n}.evil.co.uk/", origin=f"{n}.org") for n in range(5)], MOST_OFFERED),
-        ([_link(f"https://203.0.113.7:{8000 + n}/", origin=f"{n}.org") for n in range(5)], MOST_OFFERED),
+        ([_link(f"{ROOT}{n}", **NAMED) for n in range(5)], MAX_OFFERED_LINKS),
+        ([_link(f"https://x{n}.evil.example:{8000 + n}/", **NAMED) for n in range(5)], MAX_OFFERED_LINKS),
+        ([_link(f"https://x{n}.example/", **NAMED) for n in range(5)], MAX_OFFERED_LINKS),
+        ([_link(f"https://x{n}.evil.co.uk/", origin=f"{n}.org") for n in range(5)], MAX_OFFERED_LINKS),
+        ([_link(f"https://203.0.113.7:{8000 + n}/", origin=f"{n}.org") for n in range(5)], MAX_OFFERED_LINKS),
         ([_link(f"https://x{n}.org/", origin=f"{n}.com") for n in range(5)], 5),
     ],
     ids=["found", "one site", "ports", "many sites that one names", "one site that many name", "an address", "many"],
@@ -253,7 +253,7 @@ def test_how_many_links_are_offered(links: list[Link], offered: int) -> None:
 
 @pytest.mark.parametrize(
     ("asks", "offered"),
-    [({"fetches": 1}, MOST_OFFERED), ({"searches": 1}, 5), ({}, 5)],
+    [({"fetches": 1}, MAX_OFFERED_LINKS), ({"searches": 1}, 5), ({}, 5)],
     ids=["reads", "searches", "asks nobody"],
 )
 def test_links_of_a_tool_that_reads_pages_count_as_links_of_pages(asks: dict[str, int], offered: int) -> None:
@@ -367,7 +367,7 @@ def test_a_task_that_is_gone_on_with_keeps_its_count_at_every_step(tmp_path: Pat
     pages = Pages(lambda url: below(url, 4))
     whole, searched = scripted(tmp_path / "whole", None, pages)
     (task,) = whole.state.tasks
-    assert (task.private, task.refusals, len(task.offered)) == (("company_db",), 3, MOST_OFFERED)
+    assert (task.private, task.refusals, len(task.offered)) == (("company_db",), 3, MAX_OFFERED_LINKS)
     assert pages.asked == [ROOT, f"{ROOT}1"]
     for stopped in range(2, len(SCRIPT)):
         again, folder = Pages(lambda url: below(url, 4)), tmp_path / str(stopped)

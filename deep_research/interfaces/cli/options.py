@@ -13,6 +13,23 @@ from deep_research.research.operations import OPERATIONS, Parameter
 
 PROGRAM = "deep-research"
 PATHS = ("PATH", "FILE", "DIR")  # the values that are paths
+_RUN = "deepres-0123456789ab"
+_ID = ("ID", f"The run, such as {_RUN}.")
+_FLAGS = {
+    "drop_sub_query": "--drop",
+    "path": "-o, --out",
+}  # of parameters that have another name at the prompt
+_PRESETS = ("default", "fast", "deep", "agents", "offline")
+_LEVELS = ("debug", "info", "warning", "error")
+_DEPTHS = ("quick", "standard", "deep", "auto")
+_FORMATS = ("html", "docx")
+_KINDS = ("profile", "preferences", "episodes", "sessions")
+_ROLES = ("reader", "runner", "admin")
+_MODELS = "Language model for all agents, as SERVICE:MODEL; repeat it to name fallbacks."
+_NAMED_SETS = f"Named set of values to start from: {', '.join(_PRESETS)}."
+_STRICT = "Least share of supported claims, such as 0.9; else give no report."
+_QUESTION = (("QUESTION", "The question; - reads it from stdin."),)
+_ASKING = '"Who built Bell Rock?" --corpus docs/'
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +86,6 @@ class Command:
         return " ".join([self.name, *(name for name, _ in self.arguments)])
 
 
-_RUN = "deepres-0123456789ab"
-_ID = ("ID", f"The run, such as {_RUN}.")
-_FLAGS = {
-    "drop_sub_query": "--drop",
-    "path": "-o, --out",
-}  # of parameters that have another name at the prompt
-
-
 def _verb(
     verb: str,
     *more: Option,
@@ -112,14 +121,6 @@ def _option(parameter: Parameter) -> Option:
     return Option(usage, parameter.help, parameter.name, of_verb=True, required=not parameter.optional)
 
 
-_PRESETS = ("default", "fast", "deep", "agents", "offline")
-_LEVELS = ("debug", "info", "warning", "error")
-_DEPTHS = ("quick", "standard", "deep", "auto")
-_FORMATS = ("html", "docx")
-_KINDS = ("profile", "preferences", "episodes", "sessions")
-_ROLES = ("reader", "runner", "admin")
-_MODELS = "Language model for all agents, as SERVICE:MODEL; repeat it to name fallbacks."
-_NAMED_SETS = f"Named set of values to start from: {', '.join(_PRESETS)}."
 COMMON = (
     Option("-c, --corpus PATH", "Folder or file of documents to search; repeatable.", repeats=True),
     Option(
@@ -148,7 +149,6 @@ _CAPS = (
     Option("--max-fetches N", "Cap on the pages that the run fetches."),
     Option("--max-seconds S", "Cap on the seconds of work of the run."),
 )
-_STRICT = "Least share of supported claims, such as 0.9; else give no report."
 _OF_RUN = (
     Option("--depth NAME", "How thorough: quick, standard, deep, or auto.", choices=_DEPTHS),
     Option("--max-iterations N", "Rounds of searching and writing."),
@@ -178,8 +178,6 @@ def _server(name: str, summary: str, port: int) -> Command:
     return Command(name, summary, f"{PROGRAM} {name} --corpus docs/ --port {port}", options=options)
 
 
-_QUESTION = (("QUESTION", "The question; - reads it from stdin."),)
-_ASKING = '"Who built Bell Rock?" --corpus docs/'
 _ESTIMATE = Option("--estimate", "Print what the run may use, and do not start it.")
 
 COMMANDS = (

@@ -19,6 +19,51 @@ _VERSION = ("-V", "--version")
 _OPTIONS = (*COMMON, *(option for command in COMMANDS for option in command.options))
 _VALUED = {flag for option in _OPTIONS if option.metavar for flag in option.flags}
 _KNOWN = {flag for option in _OPTIONS for flag in option.flags} | {*_HELP, _HELP_ALL, *_VERSION}
+FILES = "<files>"  # the answer that any path fits
+_ASK = f"{PROGRAM} completion words --"
+_SCRIPTS = {
+    "bash": f"""\
+# bash completion of {PROGRAM}
+_deep_research() {{
+    local IFS=$'\\n' found
+    found="$({_ASK} "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null | cut -f1)"
+    if [ "$found" = "{FILES}" ]; then found="$(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}")"; fi
+    COMPREPLY=($found)
+}}
+complete -o filenames -F _deep_research {PROGRAM}
+""",
+    "zsh": f"""\
+#compdef {PROGRAM}
+# zsh completion of {PROGRAM}
+_deep_research() {{
+    local -a found
+    local tab=$'\\t'
+    found=("${{(@f)$({_ASK} "${{(@)words[2,CURRENT]}}" 2>/dev/null)}}")
+    if [[ "$found[1]" == "{FILES}" ]]; then
+        _files
+    elif [[ -n "$found[1]" ]]; then
+        found=("${{(@)found//$tab/:}}")
+        _describe -V unsorted found
+    fi
+}}
+compdef _deep_research {PROGRAM}
+if [[ "$funcstack[1]" = "_{PROGRAM}" ]]; then _deep_research; fi
+""",
+    "fish": f"""\
+# fish completion of {PROGRAM}
+function __deep_research
+    set -l typed (commandline -opc)
+    set -l current (commandline -ct)
+    set -l found ({_ASK} $typed[2..-1] "$current" 2>/dev/null)
+    if test "$found[1]" = "{FILES}"
+        __fish_complete_path "$current"
+    else
+        printf '%s\\n' $found
+    end
+end
+complete -c {PROGRAM} -f -a "(__deep_research)"
+""",
+}
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -187,52 +232,6 @@ def _add(group: argparse._ArgumentGroup, options: Iterable[Option]) -> None:
 
 
 # Completion
-
-FILES = "<files>"  # the answer that any path fits
-_ASK = f"{PROGRAM} completion words --"
-_SCRIPTS = {
-    "bash": f"""\
-# bash completion of {PROGRAM}
-_deep_research() {{
-    local IFS=$'\\n' found
-    found="$({_ASK} "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null | cut -f1)"
-    if [ "$found" = "{FILES}" ]; then found="$(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}")"; fi
-    COMPREPLY=($found)
-}}
-complete -o filenames -F _deep_research {PROGRAM}
-""",
-    "zsh": f"""\
-#compdef {PROGRAM}
-# zsh completion of {PROGRAM}
-_deep_research() {{
-    local -a found
-    local tab=$'\\t'
-    found=("${{(@f)$({_ASK} "${{(@)words[2,CURRENT]}}" 2>/dev/null)}}")
-    if [[ "$found[1]" == "{FILES}" ]]; then
-        _files
-    elif [[ -n "$found[1]" ]]; then
-        found=("${{(@)found//$tab/:}}")
-        _describe -V unsorted found
-    fi
-}}
-compdef _deep_research {PROGRAM}
-if [[ "$funcstack[1]" = "_{PROGRAM}" ]]; then _deep_research; fi
-""",
-    "fish": f"""\
-# fish completion of {PROGRAM}
-function __deep_research
-    set -l typed (commandline -opc)
-    set -l current (commandline -ct)
-    set -l found ({_ASK} $typed[2..-1] "$current" 2>/dev/null)
-    if test "$found[1]" = "{FILES}"
-        __fish_complete_path "$current"
-    else
-        printf '%s\\n' $found
-    end
-end
-complete -c {PROGRAM} -f -a "(__deep_research)"
-""",
-}
 
 
 def script(shell: str) -> str:

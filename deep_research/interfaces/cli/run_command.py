@@ -42,7 +42,7 @@ from deep_research.setting_fields import flatten, value_at
 from deep_research.state import Budget, ParkedKind, RunOptions, RunStatus
 from deep_research.state.parking import value_of
 
-_PAUSE_SECONDS = 0.05  # seconds
+_PAUSE_SECONDS = 0.05
 MAX_TURNS = 10_000  # of one call of `chat`
 MAX_LINES = 500  # that are read for one plan
 _ENDS = ("quit", "exit")

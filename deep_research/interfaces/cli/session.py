@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 MAX_DIGITS = 9  # of a number
 _OF_ALL_RUNS = ("list", "waiting", "wake", "sessions")
+_PIECE_BYTES = 65_536
+MAX_LINE_BYTES = 1_000_000
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,11 +226,6 @@ def folder_file_line(effective: ResolvedSettings) -> str:
         return ""
     names = [path for path in fields_by_path(Settings) if path in file.in_force]
     return f"Settings from {file.where} of this folder: {', '.join(names)}."
-
-
-_PIECE_BYTES = 65_536
-MAX_LINE_BYTES = 1_000_000
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:

@@ -45,6 +45,7 @@ _WITHOUT_CACHE = ("PHASE", "ROLE", "REQUESTS", "FAILED", "TOKENS IN", "TOKENS OU
 _CACHED = _SPENT.index("CACHED")
 _SENT = ("PHASE", "FIDELITY", "TEXTS", "SHORTENED", "LEFT OUT", "TOKENS", "ROOM")
 _KEPT = ("KEPT", "LEVEL", "IN", "ARCHIVED", "TEXT")
+_ESTIMATED = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
 
 
 async def show(session: Look) -> None:
@@ -272,8 +273,6 @@ def _kept_row(item: KeptItem) -> tuple[str, ...]:
 
 
 # Estimates
-
-_ESTIMATED = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
 
 
 def show_estimate(session: Look, forecast: Estimate) -> None:

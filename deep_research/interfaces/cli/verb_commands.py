@@ -29,6 +29,19 @@ _INDENT = "    "
 _MIN_NAME_COLUMNS = 10
 # What a verb without a result did, as JSON has it.
 _DONE = {"steer": "steered", "pause": "paused", "delete": "deleted"}
+_View = Callable[[Any, Any], Iterable[str]]
+_NOTES: dict[str, _View] = {
+    "waiting": lambda _session, _result: ("Nothing waits.",),
+    "wake": lambda _session, _result: ("No run was due.",),
+    "steer": lambda _session, _result: ("Queued. The run applies it before its next step.",),
+    "pause": lambda session, _: (
+        f"The run parks before its next step. Continue with: {session.again('resume', session.args.id)}".rstrip(),
+    ),
+    "pack": lambda session, manifest: (
+        f"Packed {session.args.id} in {session.args.path}: {phrases.count(len(manifest.members) + 1, 'file')},"
+        f" {phrases.in_bytes(sum(entry.size for entry in manifest.members.values()))} unpacked.",
+    ),
+}
 
 
 async def perform(session: Look) -> None:
@@ -177,25 +190,12 @@ def _parked_runs(session: Look, parked: Sequence[Waiting]) -> Iterator[str]:
             yield f"  {session.again('answer', each.research_id)} VALUE"
 
 
-_View = Callable[[Any, Any], Iterable[str]]
 _LINES: dict[str, _View] = {
     "status": _run_facts,
     "cancel": _run_facts,
     "waiting": _parked_runs,
     "wake": lambda _, results: (f"{each.research_id} {each.status.value}" for each in results),
     "delete": lambda session, _: (f"Deleted {session.args.id}.",),
-}
-_NOTES: dict[str, _View] = {
-    "waiting": lambda _session, _result: ("Nothing waits.",),
-    "wake": lambda _session, _result: ("No run was due.",),
-    "steer": lambda _session, _result: ("Queued. The run applies it before its next step.",),
-    "pause": lambda session, _: (
-        f"The run parks before its next step. Continue with: {session.again('resume', session.args.id)}".rstrip(),
-    ),
-    "pack": lambda session, manifest: (
-        f"Packed {session.args.id} in {session.args.path}: {phrases.count(len(manifest.members) + 1, 'file')},"
-        f" {phrases.in_bytes(sum(entry.size for entry in manifest.members.values()))} unpacked.",
-    ),
 }
 
 

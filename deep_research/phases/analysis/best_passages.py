@@ -28,7 +28,7 @@ SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
 NEAR, SURE = 0.14, 0.5
 # Of several parts each takes names from the others, so that all of them look likely: what counts is the mean of the
 # probability and of the share of its own words that stands near one candidate.
-LEAST = 0.35
+MIN_PART_SHARE = 0.35
 DOUBTFUL = 0.45  # the probability below which the best window of a plain search leads
 WINDOWS = 1  # of a plain search, beside the passages of the ranker
 RANK_OFFSET = 60  # of reciprocal rank fusion
@@ -59,7 +59,7 @@ class _PartResult:
 
     @property
     def status(self) -> AnswerStatus:
-        near = self.sure >= NEAR if self.own is None else (self.sure + self.own) / 2 >= LEAST
+        near = self.sure >= NEAR if self.own is None else (self.sure + self.own) / 2 >= MIN_PART_SHARE
         fits = self.fits or self.is_of_other_form
         if not (near and fits and self.findings and self.view.is_named):
             return AnswerStatus.NOT_FOUND

@@ -62,7 +62,7 @@ KIN = 8  # texts most like a source that are its company
 TELLING = 100  # words of a text by which others like it are found
 FLOOR = 0.05  # of the best score, below which scores are no longer told apart
 EXPECTED = 18  # sources of one subject, in whatever was found
-MOST_EXPECTED = 0.5  # of what was found, that is expected to belong
+MAX_EXPECTED_SHARE = 0.5  # of what was found, that is expected to belong
 OUTLYING = 1.3  # log odds by which the middle of all that was found is less likely than its share
 
 
@@ -216,7 +216,7 @@ def belonging(rank: Ranked, titles: Sequence[str]) -> dict[int, float]:
     kin = _company(_vectors(read), best)
     by_kin = _deviations([math.log(kin[source] + FLOOR) for source in best])
     by_title = _deviations([_title_share(titles[source], rank.request_weights) for source in best])
-    share = min(MOST_EXPECTED, EXPECTED / len(best))
+    share = min(MAX_EXPECTED_SHARE, EXPECTED / len(best))
     middle = math.log(share / (1.0 - share)) - OUTLYING
     odds = zip(best, by_words, by_kin, by_title, strict=True)
     return {source: 1.0 / (1.0 + math.exp(-middle - a - b - c)) for source, a, b, c in odds}

@@ -39,14 +39,14 @@ from deep_research.state import Difference, Finding, Gap
 from deep_research.text.words import content_stems, denies
 from deep_research.verification.finding_clusters import join_group, numbers
 
-MOST_OUTPUT = 3_000  # tokens, thoughts included
-MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
-MOST_NAMED = 3  # findings that are named beside a gap
-LONGEST_TITLE = 120  # characters
-MOST_GAPS = 3  # of an answer
-MOST_GAP_QUERIES = 3
-LONGEST_GAP = 1_000  # characters
-MOST_CONTRADICTIONS = 12  # of an answer
+MAX_OUTPUT_TOKENS = 3_000  # tokens, thoughts included
+MAX_FINDINGS = 150  # that are compared, the best; further ones stand as they are
+MAX_NAMED_FINDINGS = 3  # findings that are named beside a gap
+MAX_TITLE_CHARS = 120
+MAX_GAPS = 3  # of an answer
+MAX_GAP_QUERIES = 3
+MAX_GAP_CHARS = 1_000
+MAX_CONTRADICTIONS = 12  # of an answer
 # Of the room of the message.
 OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_PARTS = 0.5, 0.12, 0.1, 0.05
 OF_CONTRADICTIONS = OF_REFERENCES = 0.04
@@ -124,7 +124,7 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
         return looked
     try:
         answer, message = await ask_model(
-            model, SYSTEM, MOST_OUTPUT, Merge, lambda room: _Asked(handoff, room)
+            model, SYSTEM, MAX_OUTPUT_TOKENS, Merge, lambda room: _Asked(handoff, room)
         )
     except BudgetError as error:
         if not error.data.get("share"):
@@ -152,7 +152,7 @@ class _Asked(Message):
             f"{one_line(s.query)} ({one_line(s.rationale)})" for s in handoff.sub_queries if s.rationale
         ]:
             self.add(f"Why it was searched for what:\n{listed(self.lines(why, OF_PARTS, 'the searches'))}")
-        findings = handoff.findings[:MOST_FINDINGS]
+        findings = handoff.findings[:MAX_FINDINGS]
         carrying = {i for finding in findings for i in finding.source_ids}
         sources = [s for s in handoff.sources if s.id in carrying]
         self.sources = Aliases("S", [s.id for s in sources])
@@ -195,7 +195,7 @@ class _Asked(Message):
 
     def _filling(self, gap: Gap, handoff: SurveyInput) -> str:
         """Which findings have the words of a gap: whether they fill it is not for words to say."""
-        filling = handoff.fillings.get(gap.id, ())[:MOST_NAMED]
+        filling = handoff.fillings.get(gap.id, ())[:MAX_NAMED_FINDINGS]
         names = [self.named.names[i] for i in filling if i in self.named.names]
         return f" [it has words of {', '.join(names)}]" if names else ""
 
@@ -204,7 +204,7 @@ def _about(source: SourceText) -> str:
     """A source in a line: title, site, date, quality."""
     day = source.published.isoformat() if source.published else "no date"
     site = host_of(source.url or "") or source.url
-    return "; ".join(filter(None, (source.title[:LONGEST_TITLE], site, day, source.quality.value)))
+    return "; ".join(filter(None, (source.title[:MAX_TITLE_CHARS], site, day, source.quality.value)))
 
 
 def _merge_output(
@@ -263,12 +263,12 @@ def gaps_of(gaps: Iterable[NewGap], parts: Aliases) -> tuple[AnalyzedGap, ...]:
     """The gaps that matter most."""
     return tuple(
         AnalyzedGap(
-            description=gap.description[:LONGEST_GAP],
-            suggested_queries=tuple(q for q in gap.suggested_queries if q.strip())[:MOST_GAP_QUERIES],
+            description=gap.description[:MAX_GAP_CHARS],
+            suggested_queries=tuple(q for q in gap.suggested_queries if q.strip())[:MAX_GAP_QUERIES],
             priority=max(1, gap.priority),
             part_id=parts.id(gap.part) if gap.part else None,
         )
-        for gap in sorted(gaps, key=lambda gap: gap.priority)[:MOST_GAPS]
+        for gap in sorted(gaps, key=lambda gap: gap.priority)[:MAX_GAPS]
         if gap.description.strip()
     )
 
@@ -278,7 +278,7 @@ def contradictions_of(
 ) -> tuple[AnalyzedContradiction, ...]:
     """Those with two sides at least that name what was given."""
     contradictions = []
-    for item in list(told)[:MOST_CONTRADICTIONS]:
+    for item in list(told)[:MAX_CONTRADICTIONS]:
         stances = [stance for side in item.sides if (stance := _stance(side, findings, sources)) is not None]
         if len(stances) > 1:
             contradictions.append(

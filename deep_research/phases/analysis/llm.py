@@ -52,10 +52,10 @@ from deep_research.phases.prompting import (
 )
 from deep_research.state import ConfidenceLevel, QualityUpdate, ReadDepth, SourceQuality, SubQuery
 
-MOST_OUTPUT = 6_000  # tokens, thoughts included
+MAX_OUTPUT_TOKENS = 6_000  # tokens, thoughts included
 CALL_TOKENS = 20_000  # of the sources of a call: more, and models overlook what stands in the middle
 AROUND_SOURCE = 90  # tokens of what stands around a source, about
-LONGEST_TITLE = 300  # characters
+MAX_TITLE_CHARS = 300
 IRRELEVANT = "irrelevant"  # a source of another matter
 NO_GAPS = "Name no gaps: others read further sources, and what is missing shows when all was read."
 OF_BESIDE = 0.08  # of the room, for each of the things that stand beside the sources
@@ -156,7 +156,7 @@ class LLMAnalyzer(ModelAgent):
 
     async def room_for_sources(self, handoff: AnalyzerInput, model: LanguageModel) -> SourceRoom:
         """What a call has for sources, those of ``handoff`` aside."""
-        room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
+        room = await room_for(model, output_for(model, MAX_OUTPUT_TOKENS), SYSTEM, rules=self._rules)
         message = _beside(handoff, room)
         message.add(_closing(handoff))
         return SourceRoom(
@@ -172,7 +172,7 @@ class LLMAnalyzer(ModelAgent):
         reading, message = await ask_model(
             model,
             SYSTEM,
-            MOST_OUTPUT,
+            MAX_OUTPUT_TOKENS,
             Reading,
             lambda room: _message(handoff, room),
             self._rules,
@@ -305,9 +305,9 @@ def _found_by(handoff: AnalyzerInput) -> dict[str, list[str]]:
 
 
 def _head(source: SourceText, found_by: Sequence[str]) -> str:
-    about = [f"Title: {one_line(source.title)[:LONGEST_TITLE]}"]
+    about = [f"Title: {one_line(source.title)[:MAX_TITLE_CHARS]}"]
     if source.url:
-        about.append(f"Address: {one_line(source.url)[:LONGEST_TITLE]}")
+        about.append(f"Address: {one_line(source.url)[:MAX_TITLE_CHARS]}")
     if source.published:
         about.append(f"Date: {source.published.isoformat()}")
     if found_by:

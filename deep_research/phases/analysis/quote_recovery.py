@@ -22,7 +22,7 @@ from deep_research.phases.analysis.handoff import (
     SourceText,
 )
 from deep_research.phases.analysis.recorded_findings import (
-    LONGEST_FINDING,
+    MAX_FINDING_CHARS,
     Passage,
     WholeTexts,
     foundation,
@@ -224,7 +224,7 @@ def _as_told(finding: DoubtfulFinding, names: Mapping[str, str]) -> str:
     if finding.lacking:
         lines.append(f"Not in the sources quoted: {'; '.join(finding.lacking)}")
     lines.append(f"Nearest: {', '.join(dict.fromkeys(names[passage] for passage in finding.passages))}")
-    return f"{one_line(finding.content)[:LONGEST_FINDING]}\n{listed(lines)}"
+    return f"{one_line(finding.content)[:MAX_FINDING_CHARS]}\n{listed(lines)}"
 
 
 def _in_source_words(

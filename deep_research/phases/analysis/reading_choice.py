@@ -36,10 +36,10 @@ SAID = {
     ReadDepth.SECTIONS: "a model said that a section may tell what is asked",
     ReadDepth.NOTHING: "a model said that nothing in it helps",
 }
-MOST_READ_ON = 5  # sources of earlier rounds of which further sections are read in a round
-LONGEST_READ_ON = 12_000  # characters of the passages for which one of them is read on
-MOST_DOUBTFUL = 20  # sources that a model is asked about in a round, those that come nearest
-MOST_HEADINGS, LONGEST_PASSAGE = 12, 800  # of such a source, and characters of its passage
+MAX_SOURCES_READ_ON = 5  # sources of earlier rounds of which further sections are read in a round
+MAX_READ_ON_CHARS = 12_000  # characters of the passages for which one of them is read on
+MAX_DOUBTFUL_SOURCES = 20  # sources that a model is asked about in a round, those that come nearest
+MAX_HEADINGS, MAX_PASSAGE_CHARS = 12, 800  # of such a source
 
 # Asks the model of the agent; None where it is not to be asked.
 Decide = Callable[[DoubtInput], Awaitable[DoubtOutput | None]]
@@ -87,13 +87,13 @@ class Doubt:
         """What a model sees of it."""
         source, scanned = self.look.source, self.look.scanned
         best = scanned.passages[self.place]
-        headings = (text[span.start : span.end] for span, _ in scanned.headings[:MOST_HEADINGS])
+        headings = (text[span.start : span.end] for span, _ in scanned.headings[:MAX_HEADINGS])
         return Doubtful(
             id=source.id,
             title=source.title,
             url=source.url,
             headings=tuple(heading.strip().strip("# ") for heading in headings),
-            passage=text[best.start : best.end][:LONGEST_PASSAGE],
+            passage=text[best.start : best.end][:MAX_PASSAGE_CHARS],
         )
 
     def settle(self, extent: ReadDepth, by: str) -> SourceTriage:
@@ -203,7 +203,7 @@ def read_on(
         done_places = _places_in(item.scanned, read.get(item.source.id, ()))
         near = [n for n, value in enumerate(values) if value and value >= rules.section_relevance]
         places: list[int] = []
-        left = LONGEST_READ_ON
+        left = MAX_READ_ON_CHARS
         for place in sorted(set(near) - done_places, key=lambda n: (-values[n], n)):
             left -= passages[place].end - passages[place].start
             if places and left < 0:
@@ -213,7 +213,7 @@ def read_on(
             spans = around(item.scanned, places, done_places)
             triage = item.triage(ReadDepth.SECTIONS, AGAIN, spans=spans)
             further.append((values[places[0]], triage.model_copy(update={"further": True})))
-    return [triage for _, triage in sorted(further, key=lambda pair: -pair[0])[:MOST_READ_ON]]
+    return [triage for _, triage in sorted(further, key=lambda pair: -pair[0])[:MAX_SOURCES_READ_ON]]
 
 
 def _places_in(source: Scanned, spans: Sequence[Span]) -> frozenset[int]:
@@ -275,7 +275,7 @@ async def choose_reading(
     triage, doubts = await off_loop(len(sources), triaged, fresh, questions, rules)
     choice = ReadingChoice((), triage)
     if decide is not None and doubts and rules.model_triage:
-        choice = await _settle(choice, doubts[:MOST_DOUBTFUL], told, texts, decide)
+        choice = await _settle(choice, doubts[:MAX_DOUBTFUL_SOURCES], told, texts, decide)
     triage = choice.triage
     if known:
         again, read = await looks_at(known), state.sections_read

@@ -45,8 +45,8 @@ from deep_research.verification.evidence_text import EvidenceText
 from deep_research.verification.finding_clusters import confidence, level_of
 from deep_research.verification.support import MAX_SENTENCES, MIN_PARTIAL_SHARE, Support, check, is_doubted
 
-LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
-AROUND = LONGEST_FINDING  # characters in which the sentences of a quote begin and end
+MAX_FINDING_CHARS = 2_000  # characters of a statement that an agent made in its own words
+AROUND = MAX_FINDING_CHARS  # characters in which the sentences of a quote begin and end
 
 MAX_PASSAGE_CHARS = 8_000  # of a finding that is the words of a source
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
@@ -293,7 +293,7 @@ class Findings:
         of `founded`."""
         content = " ".join(cut(item.content, MAX_PASSAGE_CHARS).split())
         source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in self.sources)
-        if not content or not source_ids or (self.needs_quotes and len(content) > LONGEST_FINDING):
+        if not content or not source_ids or (self.needs_quotes and len(content) > MAX_FINDING_CHARS):
             return None
         quotes = self._located(item, source_ids)
         quoted_ids = {q.source_id for q in quotes}
@@ -305,7 +305,7 @@ class Findings:
             stands = founded(
                 content, quotes, self.sources, self._wholes, language=self.language, may_reword=may_reword
             )
-            if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
+            if not source_ids or stands is None or len(stands[0]) > MAX_FINDING_CHARS:
                 return None
             content, quotes = stands
         certainty = (

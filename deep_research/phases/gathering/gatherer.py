@@ -27,7 +27,7 @@ from deep_research.state import DeepResearchState, FirstLook, GatherStats, Sourc
 
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read and some cannot be
 GLANCED_AT = 8  # results that a plan is made with
-LONGEST_TITLE, LONGEST_SNIPPET = 200, 400  # characters of each
+MAX_TITLE_CHARS, MAX_SNIPPET_CHARS = 200, 400
 LOOKED_AT = 800  # characters of a text that say whether it is on topic
 
 
@@ -140,8 +140,8 @@ class SearchGatherer:
         if not results:
             return None
         return FirstLook(
-            titles=tuple(result.title[:LONGEST_TITLE] for result in results),
-            snippets=tuple(result.snippet[:LONGEST_SNIPPET] for result in results),
+            titles=tuple(result.title[:MAX_TITLE_CHARS] for result in results),
+            snippets=tuple(result.snippet[:MAX_SNIPPET_CHARS] for result in results),
         )
 
     async def knows(self, words: str, *, named: bool) -> bool:

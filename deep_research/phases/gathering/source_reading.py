@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Page = WebPage[Document]
 
 TEXT_UNIT = 200  # characters that are looked through in the time of one small item
-LONGEST_SNIPPET = 300
+MAX_SNIPPET_CHARS = 300
 UNDATED = "no day of publication"
 OUTSIDE = "published outside of the days that were asked for"
 COPY = "the same text as another page that is used"
@@ -364,7 +364,7 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     return GatheredSource(
         title=document.title or result.title,
         url=result.address,
-        snippet=result.snippet or " ".join(document.text[:LONGEST_SNIPPET].split()),
+        snippet=result.snippet or " ".join(document.text[:MAX_SNIPPET_CHARS].split()),
         content=document.text,
         quality=result.quality,
         kind=result.kind,

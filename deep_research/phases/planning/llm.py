@@ -28,9 +28,9 @@ from deep_research.phases.prompting import (
 )
 from deep_research.state import FirstLook, Scope
 
-MOST_OUTPUT = 2_500  # tokens, thoughts included
-MOST_TITLES = 20
-MOST_NAMES = 30
+MAX_OUTPUT_TOKENS = 2_500  # tokens, thoughts included
+MAX_TITLES = 20
+MAX_NAMES = 30
 OF_LOOK, OF_ASKED = 0.2, 0.15  # of the room
 
 SYSTEM = f"""\
@@ -118,7 +118,7 @@ class LLMPlanner:
     async def __call__(self, handoff: PlannerInput, model: LanguageModel) -> PlannerOutput:
         form = _FORMS[handoff.may_be_quick, handoff.tells_scope]
         plan, message = await ask_model(
-            model, SYSTEM, MOST_OUTPUT, form, lambda room: _message(handoff, room)
+            model, SYSTEM, MAX_OUTPUT_TOKENS, form, lambda room: _message(handoff, room)
         )
         return PlannerOutput(
             research_brief=plan.research_brief,
@@ -190,7 +190,7 @@ def _key(query: str) -> str:
 
 def describe_first_look(look: FirstLook) -> str:
     """What the corpus says of the question and the web shows of it, in words."""
-    names = [m.name for m in look.names if m.bearers][:MOST_NAMES]
+    names = [m.name for m in look.names if m.bearers][:MAX_NAMES]
     entries = list(zip(look.titles, look.snippets or [""] * len(look.titles), strict=True))
     own = [title for title, snippet in entries if not snippet]
     web = [one_line(f"{title}: {snippet}") for title, snippet in entries if snippet]
@@ -198,7 +198,7 @@ def describe_first_look(look: FirstLook) -> str:
     if names:
         parts.append(f"Names that documents bear: {', '.join(names)}.")
     if own:
-        parts.append(f"Titles that fit best: {'; '.join(own[:MOST_TITLES])}.")
+        parts.append(f"Titles that fit best: {'; '.join(own[:MAX_TITLES])}.")
     if web:
         parts.append(f"What one search of the web shows:\n{listed(web)}")
     return "\n".join(parts)

@@ -13,7 +13,7 @@ from deep_research.phases.agent_contract import Agent
 from deep_research.phases.base import Phase, WorkLimits, judged, noted
 from deep_research.phases.handoff import shared
 from deep_research.phases.planning.handoff import PLAN, PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.phases.planning.llm import MOST_OUTPUT
+from deep_research.phases.planning.llm import MAX_OUTPUT_TOKENS
 from deep_research.phases.prompting import output_for
 from deep_research.phases.steering_plan import plan_searches
 from deep_research.phases.steering_queries import Knows
@@ -184,7 +184,7 @@ class PlanningPhase(Phase):
         """Whether the caps have room for the shortest of plans."""
         if not models.roles.chain_of(ModelRole.PLANNER):
             return True
-        output = output_for(models.model(ModelRole.PLANNER, self.phase), MOST_OUTPUT)
+        output = output_for(models.model(ModelRole.PLANNER, self.phase), MAX_OUTPUT_TOKENS)
         *_, least = shorter(output)
         question = Counter().expected(state.query)
         return models.affordable(ModelRole.PLANNER, self.phase, question, least, now=True) != 0

@@ -41,7 +41,7 @@ from deep_research.state import (
 )
 from deep_research.state.identity import gap_id
 
-MOST_OUTPUT = 2_500  # tokens, thoughts included
+MAX_OUTPUT_TOKENS = 2_500  # tokens, thoughts included
 OF_REPORT, OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_ASKED, OF_BESIDE = (
     0.3,
     0.2,
@@ -50,10 +50,10 @@ OF_REPORT, OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_ASKED, OF_BESIDE = (
     0.06,
     0.04,
 )  # of the room
-MOST_FINDINGS = 150  # the first
+MAX_FINDINGS = 150  # the first
 NAME_TOKENS = 12  # of a finding's name, where it stands and in the list of how sure they are, at most
-MOST_NEW_GAPS = 3
-LONGEST_GAP = 1_000  # characters
+MAX_NEW_GAPS = 3
+MAX_GAP_CHARS = 1_000
 _PRIORITIES = {"critical": 1, "moderate": 2, "minor": 3}
 _NAMES = regex(r"(?<!\s)\s*+\[[FS]\d{1,4}(?:[\s,;]+[FS]\d{1,4})*\]")
 
@@ -133,7 +133,7 @@ class LLMRefiner(ModelAgent):
         judgement, message = await ask_model(
             model,
             SYSTEM,
-            MOST_OUTPUT,
+            MAX_OUTPUT_TOKENS,
             Judgement,
             lambda room: _message(handoff, room),
             self._rules,
@@ -206,8 +206,8 @@ def _new_gaps(judgement: Judgement, known: set[str], seen: set[str]) -> list[tup
     """The gaps that nobody named before, with what is to be searched for them; ``seen`` are queries that need not be
     asked again, with these from now on."""
     named_gaps: dict[str, tuple[NamedGap, GapAnalysis]] = {}
-    for new in judgement.new_gaps[:MOST_NEW_GAPS]:
-        text = " ".join(new.description.split())[:LONGEST_GAP]
+    for new in judgement.new_gaps[:MAX_NEW_GAPS]:
+        text = " ".join(new.description.split())[:MAX_GAP_CHARS]
         key = gap_id(text)
         if not text or key in known or key in named_gaps:
             continue
@@ -276,7 +276,7 @@ def _evidence(handoff: RefinerInput, message: Message) -> Mapping[str, str]:
     sources = {source.id: source for source in handoff.sources}
     left = int(message.room * OF_FINDINGS)
     findings: list[Finding] = []
-    for finding in in_order(handoff)[:MOST_FINDINGS]:
+    for finding in in_order(handoff)[:MAX_FINDINGS]:
         line = f"{about_finding(finding, names_of_sources, sources)}: {one_line(finding.content)}"
         left -= message.count(line) + NAME_TOKENS
         if left < 0 and message.rules.enabled:

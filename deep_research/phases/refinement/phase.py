@@ -29,7 +29,7 @@ from deep_research.state.notices import reported_notices
 from deep_research.state.records import OF_MODEL, OF_REPORT
 from deep_research.text.plain import plainly
 
-MOST_REMARKS = 20
+MAX_REMARKS = 20
 
 
 def validate_refinement(state: DeepResearchState) -> ValidationResult:
@@ -127,7 +127,7 @@ def _placed(remarks: Sequence[Remark], state: DeepResearchState) -> tuple[Remark
     none, but for what is missing."""
     claims = {plainly(claim.text): claim for claim in state.claims}
     placed_remarks: dict[Remark, None] = {}
-    for remark in remarks[:MOST_REMARKS]:
+    for remark in remarks[:MAX_REMARKS]:
         sentence = plainly(remark.sentence)
         match = next((c for text, c in claims.items() if sentence and text.startswith(sentence)), None)
         match = match or next((c for text, c in claims.items() if sentence and sentence in text), None)

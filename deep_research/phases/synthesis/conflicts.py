@@ -14,7 +14,7 @@ from deep_research.report.report_notices import DIFFER, better_borne_out, capita
 from deep_research.state import Contradiction, ContradictionSide, Finding, Source
 from deep_research.verification.comparison import Figure, compared
 
-MOST = 8
+MAX_CONFLICTS = 8
 HEADING = "Conflicting information"
 ANOTHER = "another source"
 _COLUMNS = ("What", "Source", "Date", "Says")
@@ -29,14 +29,14 @@ def conflicts(
     by_id = {f.id: f for f in findings}
     named = {s.id: s for s in sources}
     every = list(contradictions)
-    tabled = [c for c in every if c.sides][:MOST]
+    tabled = [c for c in every if c.sides][:MAX_CONFLICTS]
     lines = _lines((c for c in every if not c.sides), by_id, named)
     rows = [row for c in tabled for row in _rows(c, by_id, named)]
     blocks = [_table(rows)] if rows else []
     better = ((c, better_borne_out(c, escaped)) for c in tabled)
     if preferred := [f"{escaped(subject_of(c))}: {preference}" for c, preference in better if preference]:
         blocks.append(Block.notice(" ".join(preferred)))
-    blocks += Block.items(lines[:MOST])
+    blocks += Block.items(lines[:MAX_CONFLICTS])
     return [Block.heading(2, HEADING), *blocks] if blocks else []
 
 

@@ -45,9 +45,8 @@ from deep_research.verification.comparison import Figure, figures
 from deep_research.verification.finding_clusters import level_of
 
 DOUBTFUL_WORDS = 250  # shown of what comes near where it is unlikely that it holds the answer
-LEAST = exp(
-    -FLOOR_WEIGHT
-)  # of the best one's relevance, below which nothing is shown where no length was asked for
+# If no length was asked for, findings below this share of the best one's relevance are not shown.
+MIN_RELEVANCE_SHARE = exp(-FLOOR_WEIGHT)
 ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
 OTHERS = "Further findings"
@@ -156,7 +155,12 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
         words = max(DOUBTFUL_WORDS, round(words * findings[0].probability))
     earlier_texts: set[tuple[str, ...]] = set()
     for finding in findings:
-        if selection and not asked_for and finding.rank is not None and finding.relevance < LEAST:
+        if (
+            selection
+            and not asked_for
+            and finding.rank is not None
+            and finding.relevance < MIN_RELEVANCE_SHARE
+        ):
             continue
         size = unspaced.size(finding.content)
         if finding.rank is not None or finding.source_ids not in earlier_texts:

@@ -26,12 +26,12 @@ from deep_research.state import (
 
 CLAIMS_AT_ONCE = 40  # in a request
 EACH_OUTPUT = 100  # tokens of an answer for each claim, thoughts included
-LEAST_OUTPUT = 2_000
-MOST_OUTPUT = max(LEAST_OUTPUT, EACH_OUTPUT * CLAIMS_AT_ONCE)
-LONGEST_PASSAGE = 600  # characters
-MOST_PASSAGES = 6  # beside a claim
-MOST_QUOTES = 3  # that decide a claim
-LONGEST_WORDS = 300  # characters of what is missing or open
+MIN_OUTPUT_TOKENS = 2_000
+MAX_OUTPUT_TOKENS = max(MIN_OUTPUT_TOKENS, EACH_OUTPUT * CLAIMS_AT_ONCE)
+MAX_PASSAGE_CHARS = 600
+MAX_PASSAGES = 6  # beside a claim
+MAX_QUOTES = 3  # that decide a claim
+MAX_REMARK_CHARS = 300  # characters of what is missing or open
 OF_CLAIMS, OF_PASSAGES = 0.4, 0.55  # of the room
 _NO_REMARK = (Aspect.WORDS, Aspect.ORDER, Aspect.LANGUAGE)
 _NOTHING = ("", "none", "nothing", "n/a", "no")  # as models say that nothing is open
@@ -89,7 +89,7 @@ class Judge:
             answer, message = await ask_model(
                 self.model,
                 SYSTEM,
-                max(LEAST_OUTPUT, EACH_OUTPUT * len(claims)),
+                max(MIN_OUTPUT_TOKENS, EACH_OUTPUT * len(claims)),
                 JudgedReport,
                 lambda room: _Request(claims, passages_of, self.state, self.resolver, room),
                 size=sum(len(quote.quote) for each in passages_of for quote in each),
@@ -116,12 +116,12 @@ class Judge:
         return Judgement(key=key, reason=reason, model=self.model.name)
 
     def _judgement(self, claim: Claim, item: JudgedClaim, message: _Request) -> Judgement:
-        quotes = (self._quote(claim, words, message) for words in item.quotes[:MOST_QUOTES])
+        quotes = (self._quote(claim, words, message) for words in item.quotes[:MAX_QUOTES])
         return Judgement(
             key=key_of(claim),
             verdict=ClaimVerdict(item.verdict),
             quotes=tuple(dict.fromkeys(quote for quote in quotes if quote is not None)),
-            missing=one_line(item.missing)[:LONGEST_WORDS],
+            missing=one_line(item.missing)[:MAX_REMARK_CHARS],
             model=self.model.name,
         )
 
@@ -129,7 +129,7 @@ class Judge:
         name = message.passages.id(words)
         if name is not None:
             return message.by_key[name]
-        return self.resolver.locate(words[:LONGEST_PASSAGE], claim.finding_ids)
+        return self.resolver.locate(words[:MAX_PASSAGE_CHARS], claim.finding_ids)
 
     def _parts(
         self, items: Iterable[JudgedPart], by_name: dict[str, Claim], message: _Request
@@ -138,7 +138,7 @@ class Judge:
             part = message.parts.id(item.part)
             if part is not None:
                 keys = tuple(key_of(by_name[name]) for name in message.claims.all(item.claims))
-                left = one_line(item.open)[:LONGEST_WORDS]
+                left = one_line(item.open)[:MAX_REMARK_CHARS]
                 yield PartJudgement(
                     part_id=part,
                     claims=keys if item.answered else (),
@@ -153,7 +153,7 @@ def passages(claim: Claim, cited: CitationResolver) -> list[Quote]:
     chosen_passages = [
         quote for quote in every if not any(_is_within(quote, other) for other in every if other != quote)
     ]
-    return chosen_passages[:MOST_PASSAGES]
+    return chosen_passages[:MAX_PASSAGES]
 
 
 def _is_within(quote: Quote, other: Quote) -> bool:
@@ -162,7 +162,7 @@ def _is_within(quote: Quote, other: Quote) -> bool:
         quote.content_hash == other.content_hash
         and other.start <= quote.start
         and end <= other.start + len(other.quote)
-        and len(other.quote) <= LONGEST_PASSAGE
+        and len(other.quote) <= MAX_PASSAGE_CHARS
     )
 
 
@@ -193,7 +193,7 @@ class _Request(Message):
             for claim, quotes in zip(claims, shown, strict=True)
         ]
         passage_lines = [
-            f"{name} ({one_line(cited.title(quote.source_id))}): {one_line(quote.quote)[:LONGEST_PASSAGE]}"
+            f"{name} ({one_line(cited.title(quote.source_id))}): {one_line(quote.quote)[:MAX_PASSAGE_CHARS]}"
             for name, quote in zip(names.values(), self.by_key.values(), strict=True)
         ]
         self.material("passages", "\n".join(self.lines(passage_lines, OF_PASSAGES, "the passages")))

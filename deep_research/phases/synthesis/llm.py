@@ -22,7 +22,7 @@ from deep_research.phases.synthesis.handoff import (
 from deep_research.phases.synthesis.model_drafts import ModelDraft, complete, unusable, with_notes
 from deep_research.phases.synthesis.repair_request import repair
 from deep_research.phases.synthesis.revision import TOO_SHORT, revise
-from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
+from deep_research.phases.synthesis.sections import MIN_SECTIONS, in_sections, most_sections
 from deep_research.phases.synthesis.writer_material import (
     SYSTEM,
     WriterMaterial,
@@ -67,7 +67,7 @@ class LLMSynthesizer(ModelAgent):
         self, handoff: SynthesizerInput, model: LanguageModel, write: _Write
     ) -> SynthesizerOutput:
         target_words = handoff.words
-        long = target_words > AT_ONCE and most_sections(handoff.requests) >= LEAST_SECTIONS
+        long = target_words > AT_ONCE and most_sections(handoff.requests) >= MIN_SECTIONS
         if not long:
             handoff = handoff.model_copy(update={"words": min(target_words, AT_ONCE)})
         room = await self._room(target_words, model, long)

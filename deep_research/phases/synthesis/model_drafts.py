@@ -20,8 +20,8 @@ from deep_research.report.report_notices import LIMITS
 from deep_research.state import Limit, Notice
 from deep_research.text.plain import clean
 
-LONGEST_TITLE = 120  # characters
-SHORTEST = 100  # characters of a report
+MAX_TITLE_CHARS = 120
+MIN_REPORT_CHARS = 100  # characters of a report
 # Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
 _NAME = r"\**(?:F|finding[ \t]{1,3})\d{1,4}\**"
 _NAMES = rf"\s*(?:findings?\s+)?({_NAME}(?:(?:\s*[,;&–-]\s*|\s+and\s+){_NAME})*)\s*"
@@ -35,11 +35,11 @@ _FORGED = regex(
 _SPELT = regex(r"finding[ \t]{1,3}(?=\d)", re.IGNORECASE)
 _ROUND = regex(rf"(?<![ \t])[ \t]*+\({_NAMES}\)", re.IGNORECASE)
 _RANGE = regex(r"F(\d{1,4})\**\s*[–-]\s*\**F(\d{1,4})", re.IGNORECASE)
-MOST_IN_RANGE = 20
+MAX_RANGE_COUNT = 20
 _THOUGHTS = regex(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _MARKED = regex(r"^.*<<[0-9a-f]{16} [^>\n]{0,80}>>.*\n?", re.MULTILINE)
 _TITLE = regex(r"^#[ \t]+(.+?)[ \t#]*(?:\n|\Z)", re.MULTILINE)
-LONGEST_PREFACE = 300  # characters before the title: "Here is the report"
+MAX_PREFACE_CHARS = 300  # characters before the title: "Here is the report"
 _ITEM = regex(r"\s*(?:[-*+]|\d+[.)])\s")
 _HEADING = regex(r"^##[ \t]+\S", re.MULTILINE)
 # A list of references of its own, up to the next heading: numbers and the list are put in by code.
@@ -80,13 +80,13 @@ class ModelDraft:
         """``names`` are those of findings, ``material`` what the writer was given."""
         body = body_of(written)
         title = _TITLE.search(body)
-        if title and title.start() <= LONGEST_PREFACE and not _HEADING.search(body[: title.start()]):
+        if title and title.start() <= MAX_PREFACE_CHARS and not _HEADING.search(body[: title.start()]):
             heading = one_line(_REFERENCE.sub("", title.group(1)))
             body = body[title.end() :]
         else:
             heading = one_line(question)
         body, references = with_ids(_demoted(body), names, material)
-        text = f"# {escaped(shortened(heading, LONGEST_TITLE))}\n\n{body.strip()}\n"
+        text = f"# {escaped(shortened(heading, MAX_TITLE_CHARS))}\n\n{body.strip()}\n"
         return cls(text, _problem(body, references))
 
 
@@ -145,11 +145,11 @@ def _demoted(body: str) -> str:
 
 def _counted_out(match: re.Match[str]) -> str:
     first, last = int(match.group(1)), int(match.group(2))
-    return ", ".join(f"F{n}" for n in range(first, min(last, first + MOST_IN_RANGE) + 1))
+    return ", ".join(f"F{n}" for n in range(first, min(last, first + MAX_RANGE_COUNT) + 1))
 
 
 def _problem(body: str, references: int) -> str:
-    if len(body.strip()) < SHORTEST:
+    if len(body.strip()) < MIN_REPORT_CHARS:
         return "it is empty or nearly so."
     if not references:
         return "it refers to none of the findings."

@@ -45,7 +45,7 @@ from deep_research.text.plain import plainly
 from deep_research.verification.support import MIN_SUPPORTED_SHARE
 
 MAX_STAND_IN_WORDS = 60  # words of a sentence that stands in for a claim
-LONGEST_REPAIR = 600  # characters
+MAX_REPAIR_CHARS = 600
 _BLOCK_MARK = regex(r"\A(?:[#>*+-]+[ \t]+|\d{1,3}[.)][ \t]+|`{3,})+")
 
 DRAFT_UNIT = 30  # characters of a draft, of which each sentence is compared dozens of times
@@ -147,7 +147,7 @@ def _fitting(words: str | None) -> str | None:
         return words and ""
     line = _BLOCK_MARK.sub("", " ".join(unmarked(words).split())).replace("|", ",")
     plain_line = without_marks(line).strip()
-    if not plain_line or len(plain_line) > LONGEST_REPAIR:
+    if not plain_line or len(plain_line) > MAX_REPAIR_CHARS:
         return None
     ids = ", ".join(dict.fromkeys(i for match in marks_in(line) for i in ids_in(match.group())))
     whole = with_end_mark(plain_line)

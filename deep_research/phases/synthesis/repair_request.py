@@ -15,10 +15,10 @@ from deep_research.phases.synthesis.model_drafts import with_ids
 from deep_research.state import Aspect, Discrepancy, Finding
 
 OF_FINDINGS, OF_CLAIMS = 0.5, 0.4  # of the room
-MOST_AT_ONCE = 40  # claims
+MAX_CLAIMS_PER_REQUEST = 40  # claims
 WORDS = 40  # of a claim, at most, and what stands around it
-MOST_OUTPUT = text_output(MOST_AT_ONCE * WORDS)
-LONGEST_QUOTE = 500  # characters
+MAX_OUTPUT_TOKENS = text_output(MAX_CLAIMS_PER_REQUEST * WORDS)
+MAX_QUOTE_CHARS = 500
 
 SYSTEM = f"""\
 Some statements (C1, C2 …) of a report are not carried by the sources that they cite, as far as a program can tell. For \
@@ -32,6 +32,26 @@ figures, names and conditions where the quotes have them, and say of what it spe
 One sentence each, without headings or lists.
 
 {RULES}"""
+# What is said of a difference, and what is added where the quotes have something in that place.
+_THERE = "; there they have “{found}”"
+_DIFFERENCES: Mapping[Aspect, tuple[str, str]] = {
+    Aspect.NUMBER: ("the quotes do not have the number “{claimed}”", _THERE),
+    Aspect.UNIT: ("the quotes do not have “{claimed}” in this unit", _THERE),
+    Aspect.DATE: ("the quotes do not have the date “{claimed}”", _THERE),
+    Aspect.ENTITY: ("the quotes do not name “{claimed}”", _THERE),
+    Aspect.POLARITY: ("the quotes say the opposite of “{claimed}”", ": “{found}”"),
+    Aspect.MODALITY: (
+        "it is more or less certain here (“{claimed}”) than in the quotes",
+        ", which say “{found}”",
+    ),
+    Aspect.COMPARISON: ("the quotes do not compare as “{claimed}” does", _THERE),
+    Aspect.SCOPE: ("the quotes do not say that it holds of so many (“{claimed}”)", _THERE),
+    Aspect.CAUSE: ("the quotes do not give this as the cause or the effect (“{claimed}”)", _THERE),
+    Aspect.FRAME: ("the quotes do not say it as this view or on this condition (“{claimed}”)", _THERE),
+    Aspect.WORDS: ("the quotes do not mention “{claimed}”", _THERE),
+    Aspect.ORDER: ("the quotes have these words in other roles (“{claimed}”)", ": “{found}”"),
+    Aspect.LANGUAGE: ("the quotes are in another language, so that only their meaning can be compared", ""),
+}
 
 
 class Reworded(BaseModel):
@@ -44,9 +64,9 @@ class RewordedClaims(BaseModel):
 
 
 async def repair(handoff: RepairInput, model: LanguageModel, rules: ContentRules = DEFAULTS) -> RepairOutput:
-    """What the model makes of the claims, of the first `MOST_AT_ONCE`. One that it gives without a reference to a finding
-    stays as it was."""
-    handoff = handoff.model_copy(update={"claims": handoff.claims[:MOST_AT_ONCE]})
+    """Ask the model to rewrite the claims, at most the first `MAX_CLAIMS_PER_REQUEST`. A claim that it returns without a
+    reference to a finding stays as it was."""
+    handoff = handoff.model_copy(update={"claims": handoff.claims[:MAX_CLAIMS_PER_REQUEST]})
     output = text_output(WORDS * len(handoff.claims))
     answer, message = await ask_model(
         model, SYSTEM, output, RewordedClaims, lambda room: _Asked(handoff, room), rules
@@ -95,7 +115,7 @@ def _cites(claim: FailedClaim, names: Aliases) -> str:
 
 def _with_quotes(name: str, finding: Finding) -> str:
     """A finding with all of its quotes, a line each."""
-    quotes = dict.fromkeys(one_line(quote.quote)[:LONGEST_QUOTE] for quote in finding.quotes)
+    quotes = dict.fromkeys(one_line(quote.quote)[:MAX_QUOTE_CHARS] for quote in finding.quotes)
     return "\n".join((f"{name}: {one_line(finding.content)}", *(f"  quote: “{quote}”" for quote in quotes)))
 
 
@@ -110,25 +130,3 @@ def _in_words(reason: Discrepancy) -> str:
     missing, other = _DIFFERENCES[reason.aspect]
     sentence = missing.format(claimed=reason.claimed)
     return f"{sentence}{other.format(found=reason.in_source)}" if reason.in_source else sentence
-
-
-# What is said of a difference, and what is added where the quotes have something in that place.
-_THERE = "; there they have “{found}”"
-_DIFFERENCES: Mapping[Aspect, tuple[str, str]] = {
-    Aspect.NUMBER: ("the quotes do not have the number “{claimed}”", _THERE),
-    Aspect.UNIT: ("the quotes do not have “{claimed}” in this unit", _THERE),
-    Aspect.DATE: ("the quotes do not have the date “{claimed}”", _THERE),
-    Aspect.ENTITY: ("the quotes do not name “{claimed}”", _THERE),
-    Aspect.POLARITY: ("the quotes say the opposite of “{claimed}”", ": “{found}”"),
-    Aspect.MODALITY: (
-        "it is more or less certain here (“{claimed}”) than in the quotes",
-        ", which say “{found}”",
-    ),
-    Aspect.COMPARISON: ("the quotes do not compare as “{claimed}” does", _THERE),
-    Aspect.SCOPE: ("the quotes do not say that it holds of so many (“{claimed}”)", _THERE),
-    Aspect.CAUSE: ("the quotes do not give this as the cause or the effect (“{claimed}”)", _THERE),
-    Aspect.FRAME: ("the quotes do not say it as this view or on this condition (“{claimed}”)", _THERE),
-    Aspect.WORDS: ("the quotes do not mention “{claimed}”", _THERE),
-    Aspect.ORDER: ("the quotes have these words in other roles (“{claimed}”)", ": “{found}”"),
-    Aspect.LANGUAGE: ("the quotes are in another language, so that only their meaning can be compared", ""),
-}

@@ -29,14 +29,14 @@ from deep_research.text.words import content_stems
 from deep_research.verification.finding_clusters import numbers
 
 OF_ADVICE = 0.1  # of the room, for what is said of the last version
-MOST_NEW = 0.25  # of the words of a sentence in a last pass, that the draft has nowhere
-MOST_CLAIMS = 20  # that nothing carries, of which the writer is told
+MAX_NEW_SHARE = 0.25  # of the words of a sentence in a last pass, that the draft has nowhere
+MAX_CLAIMS = 20  # that nothing carries, of which the writer is told
 _OURS = (CONFLICTS.casefold(), LIMITS.casefold())  # sections that code puts in anew
 
 WORTH = 4  # further claims that are supported, for each that nothing carries
 TOO_SHORT, TOO_LONG = 0.5, 1.6  # of the wanted words
 NEW_FINDING_WORDS = 25  # that a revision may have more for each finding that the report does not use yet
-MOST_GROWN = 1.5  # of the wanted words, short of `TOO_LONG`
+MAX_GROWTH_RATIO = 1.5  # of the wanted words, short of `TOO_LONG`
 
 REVISION = """\
 You revise the report, which stands below as it is. Make it better where that is called for, and leave the rest alone: \
@@ -56,6 +56,7 @@ Give only the sections that change, each whole, after its heading as it stands (
 word for word. If nothing has to change, answer with the first section as it is.
 
 {STYLE}"""
+_STANDING = (ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED)
 
 
 def without_ours(draft: str) -> str:
@@ -138,16 +139,16 @@ def _adds(text: str, figures: frozenset[str], said: set[str]) -> bool:
         return True
     for span in sentences(text):
         stems = set(content_stems(text[span.start : span.end]))
-        if len(stems - said) > max(1, MOST_NEW * len(stems)):
+        if len(stems - said) > max(1, MAX_NEW_SHARE * len(stems)):
             return True
     return False
 
 
 def revision_words(wanted: int, draft: str, new: int) -> int:
     """Words that a revision may have: as many as are wanted, or as the draft has with some for each of the ``new``
-    findings, up to `MOST_GROWN` of the wanted ones."""
+    findings, up to `MAX_GROWTH_RATIO` of the wanted ones."""
     grown = unspaced.size(draft) + NEW_FINDING_WORDS * new
-    return max(wanted, min(grown, int(MOST_GROWN * wanted)))
+    return max(wanted, min(grown, int(MAX_GROWTH_RATIO * wanted)))
 
 
 async def revise(
@@ -219,7 +220,7 @@ def _critique(handoff: SynthesizerInput, message: Message) -> Iterable[str]:
     if remarks:
         lines = message.lines(remarks, OF_ADVICE, "what was said of the last version")
         yield "What is said of it:\n" + message.fenced("critique", listed(lines))
-    claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing[:MOST_CLAIMS]]
+    claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing[:MAX_CLAIMS]]
     if claims:
         lines = message.lines(claims, OF_ADVICE, "claims that nothing carries")
         yield "What no source says; mend it, or leave it out:\n" + message.fenced("claims", listed(lines))
@@ -237,9 +238,6 @@ def _cited_ids(text: str) -> set[str]:
 
 def _key(heading: str) -> str:
     return " ".join(heading.strip("#* :").casefold().split())
-
-
-_STANDING = (ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL, ClaimVerdict.UNCHECKED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,8 @@ from deep_research.state.journal import Content, Journal
 
 OUTLINE_OUTPUT = 4_000  # tokens, thoughts included
 FRAME_WORDS = 200  # of the answer at the beginning, and of what remains open
-MOST_SECTIONS = 10
-LEAST_SECTIONS = 2  # that a report is worth being planned for
+MAX_SECTIONS = 10
+MIN_SECTIONS = 2  # that a report is worth being planned for
 BESIDE_SECTIONS = 3  # requests: the outline, what stands around the sections, and the last pass
 AGAIN = 1  # requests that are kept for a part that is cut or cannot be read
 OF_SECTIONS = 0.5  # of the room, when what stands around them is written
@@ -129,7 +129,7 @@ class Frame(BaseModel):
     open_heading: str = Field(default="What remains open", description="in the language of the report")
 
 
-def section_words(words: int, count: int = MOST_SECTIONS) -> int:
+def section_words(words: int, count: int = MAX_SECTIONS) -> int:
     """Of each section of a report of so many words with so many sections."""
     return max(120, (words - FRAME_WORDS) // count)
 
@@ -143,9 +143,9 @@ def most_sections(requests: int | None) -> int:
     """How many sections so many requests of a model are enough for, beside the outline and the frame; where it leaves
     two sections, one request is for what has to be asked for again: without that part there would be no report."""
     if requests is None:
-        return MOST_SECTIONS
+        return MAX_SECTIONS
     left = max(0, requests - 2)
-    return min(MOST_SECTIONS, left - AGAIN if left > LEAST_SECTIONS else left)
+    return min(MAX_SECTIONS, left - AGAIN if left > MIN_SECTIONS else left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _asking_for_outline(handoff: SynthesizerInput, material: WriterMaterial) -> 
     message = with_material(handoff, material)
     improvements(handoff, message)
     most = most_sections(handoff.requests)
-    bound = f", in {most} sections at most" if most < MOST_SECTIONS else ""
+    bound = f", in {most} sections at most" if most < MAX_SECTIONS else ""
     message.add(f"Plan a report of {handoff.words} words{bound}. {manner(handoff)}")
     return message
 

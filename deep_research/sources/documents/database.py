@@ -76,7 +76,7 @@ SCHEMA_VERSION = zlib.crc32(f"{PASSAGES_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFF
 _NEW = "-new"  # added to the name while the file is being made
 _PAGE_BYTES = 8192
 _WRITER_CACHE_SIZE_KIB = 12_288
-_LONG_LOG_BYTES = 1_000_000  # bytes
+_LONG_LOG_BYTES = 1_000_000
 
 _Open = tuple[sqlite3.Connection, int]  # and the inode of the file it was opened on
 

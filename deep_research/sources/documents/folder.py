@@ -26,19 +26,6 @@ MAX_FILE_BYTES = 10_000_000
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK a file swapped for a pipe would block the open itself.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A file to read. ``path`` is relative, with ``/``, printable and unique; ``names`` are the names on
-    disk."""
-
-    path: str
-    names: tuple[str, ...]
-    size: int
-    mtime_ns: int
-
-
 LINK = "a symbolic link; links are not followed"
 # What package managers write is no document: their lock files, and the folders of packages that they install.
 LOCK_FILE = "a lock file of a package manager; name the file itself to read it"
@@ -51,6 +38,20 @@ _LOCK_FILES = words(
 _MAX_NAMED = 3  # files of a format that nobody reads
 _MAX_FORMATS = 100
 _PACKAGE_FOLDERS = frozenset(("node_modules", "site-packages"))
+_PACKAGE = Path(__file__).resolve().parents[2]
+# As with the presets, the inside wins.
+_SAMPLES = (_PACKAGE / "data" / "corpus", _PACKAGE.parent / "docs" / "examples" / "corpus")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file to read. ``path`` is relative, with ``/``, printable and unique; ``names`` are the names on
+    disk."""
+
+    path: str
+    names: tuple[str, ...]
+    size: int
+    mtime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +273,6 @@ def _read_up_to(file: int, limit: int, size: int) -> bytes:
         limit -= len(piece)
         size = 0
     return b"".join(pieces)
-
-
-_PACKAGE = Path(__file__).resolve().parents[2]
-# As with the presets, the inside wins.
-_SAMPLES = (_PACKAGE / "data" / "corpus", _PACKAGE.parent / "docs" / "examples" / "corpus")
 
 
 def sample_corpus() -> str:

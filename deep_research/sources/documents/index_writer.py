@@ -38,12 +38,13 @@ _FIRST_BATCH_SIZE = 600
 _BATCH_GROWTH_RATIO = 2
 _MAX_BATCH_CHARS = 4_000_000
 _ROW_CHARS = 500  # characters that would take as much memory as a row does besides its words
-_HANDOVER_SECONDS = 0.1  # seconds
+_HANDOVER_SECONDS = 0.1
 _MAX_UNNAMED_DOCUMENTS = 10_000  # documents of which the names may wait until there is time for them
 # Parts of the index of words that FTS5 joins when it meets so many of one age. A new index is made into one part at its
 # end, so joining some before would be done twice.
 _MAX_PARTS = 4
 _NEW_INDEX_MAX_PARTS = 0  # none
+_ROWS_PER_STATEMENT = 32  # rows of one statement
 
 
 class IndexWriter:
@@ -330,9 +331,6 @@ def manual_of(path: str, folder: str) -> str:
         return ""
     manual = normpath(join(dirname(path), folder))
     return "" if manual.startswith("..") else manual
-
-
-_ROWS_PER_STATEMENT = 32  # rows of one statement
 
 
 def insert_all(

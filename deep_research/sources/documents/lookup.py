@@ -49,6 +49,7 @@ _KEPT = """
 SELECT id, text, snapshot_hash, author, manual, pages, page_labels FROM documents
 WHERE id IN (SELECT value FROM json_each(?))
 """
+_T = TypeVar("_T")
 
 
 class _Found(NamedTuple):
@@ -265,9 +266,6 @@ def _hit(look: _Look, passages: list[_Found], details: Sequence[str]) -> Hit:
 
 def _day(published: str | None) -> date | None:
     return date.fromisoformat(published) if published else None
-
-
-_T = TypeVar("_T")
 
 
 class Quota(NamedTuple):

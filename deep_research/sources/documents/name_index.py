@@ -32,6 +32,7 @@ _OPENINGS = "SELECT id, title, substr(text, 1, ?) FROM documents WHERE id IN (SE
 _WORD = regex(r"[^\W_]+(?:['’]s\b)?")
 
 Bearers = dict[str, list[tuple[int, float]]]  # key -> (document, strength)
+Places = dict[tuple[int, int], str]  # the words of a text, from and to, that may be a name -> its key
 
 
 class Spotted(NamedTuple):
@@ -74,9 +75,6 @@ def _looked_at(token: str) -> _Word:
     word = key(token)
     capital = token[:1].isupper() or token[:1].isdigit()
     return _Word(word, capital, telling(word), word not in STOP_WORDS or word in ("the", "a", "an"))
-
-
-Places = dict[tuple[int, int], str]  # the words of a text, from and to, that may be a name -> its key
 
 
 def _places(text: str, *, any_case: bool) -> Places:

@@ -57,6 +57,8 @@ STOP_WORDS = words(
     "which while who whom whose why will with within without would you your yours yourself describe explain "
     "s t re ve ll d m"
 )
+_COMMON_SHARE = 0.1
+_MIN_COMMON_PASSAGES = 1_000
 
 
 def query_terms(query: str) -> list[str]:
@@ -242,10 +244,6 @@ def _folded_letters(text: str) -> list[str]:
     text = _ACCENTS.sub("", unicodedata.normalize("NFD", unspaced.spaced(text)))
     part = _UNSPACED_PART if unspaced.HAS_STAND_IN.search(text) else _PART
     return part.findall(unicodedata.normalize("NFC", text).lower())
-
-
-_COMMON_SHARE = 0.1
-_MIN_COMMON_PASSAGES = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,10 @@ from deep_research.sources.extract.plaintext import UnreadableError, one_line
 from deep_research.text.plain import clean
 
 _BETWEEN = regex(r"(?:[_\s]|-(?!\d)|(?<!\d)-)+")  # the words of a name; the numbers of a day belong together
+MAX_TEXT_BYTES = 2_000_000
+MAX_TITLE_CHARS = 300
+_MAX_AUTHOR_CHARS = 200
+MAX_LABEL_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +39,6 @@ class Document:
     snapshot_hash: str = ""
     fingerprint: str = ""
     manual: str = ""
-
-
-MAX_TEXT_BYTES = 2_000_000
-MAX_TITLE_CHARS = 300
-_MAX_AUTHOR_CHARS = 200
-MAX_LABEL_CHARS = 80
 
 
 class TooLongError(UnreadableError):

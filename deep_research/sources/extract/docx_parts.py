@@ -26,6 +26,32 @@ _FONTS = {  # by their names, the signs by their numbers
         Path(__file__).with_name("docx_signs.toml").read_text(encoding="utf-8")
     ).items()
 }
+_COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
+_UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxContent", "instrText")} | {
+    f"{_COMPATIBLE}Fallback"  # says again what stands beside it
+}
+_SIGNS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-", f"{W}ptab": "\t"}
+_SHOWN = ("", *OFF)  # what is hidden is shown to nobody: a place for orders to programs
+_NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
+_NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
+_KINDS = "[Content_Types].xml"
+_USUAL_KIND = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+_OTHER_KIND = regex(
+    rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
+    rb"|ms-word\.(?:document|template)\.macroEnabled(?:Template)?)\.main\+xml"
+)
+_STRICT = regex(
+    rb"http://purl\.oclc\.org/ooxml/(officeDocument|wordprocessingml|drawingml)/(relationships|math|main)"
+)
+_USUAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/\2"
+M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+FORMULAS = frozenset((f"{M}oMath", f"{M}oMathPara"))
+_TEXTS = (f"{M}t", f"{W}t")
+_RUNS = (f"{M}r", *_TEXTS)
+_NOT_WRITTEN = (f"{W}del", f"{W}moveFrom", f"{W}instrText")
+_ONE = regex(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*|\([^()]*\)")
+_NO_MARK = "\u0302"  # the sign over a letter where none is said
 
 
 def sign(element: Any) -> str:
@@ -54,27 +80,6 @@ def ticked(box: Any) -> str:
         if state := value(box, name, "1"):
             return _EMPTY if state in OFF else _TICKED
     return _EMPTY
-
-
-_COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
-_UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxContent", "instrText")} | {
-    f"{_COMPATIBLE}Fallback"  # says again what stands beside it
-}
-_SIGNS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-", f"{W}ptab": "\t"}
-_SHOWN = ("", *OFF)  # what is hidden is shown to nobody: a place for orders to programs
-_NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
-_NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
-_KINDS = "[Content_Types].xml"
-_USUAL_KIND = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
-_OTHER_KIND = regex(
-    rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
-    rb"|ms-word\.(?:document|template)\.macroEnabled(?:Template)?)\.main\+xml"
-)
-_STRICT = regex(
-    rb"http://purl\.oclc\.org/ooxml/(officeDocument|wordprocessingml|drawingml)/(relationships|math|main)"
-)
-_USUAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 
 
 def says(paragraph: Any) -> str:
@@ -215,15 +220,6 @@ def _children(element: Any, tag: str) -> Iterator[Any]:
 
 def _span(cell: Any) -> int:
     return min(max(whole_number(value(cell, "tcPr/gridSpan"), 1), 1), 100)
-
-
-M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-FORMULAS = frozenset((f"{M}oMath", f"{M}oMathPara"))
-_TEXTS = (f"{M}t", f"{W}t")
-_RUNS = (f"{M}r", *_TEXTS)
-_NOT_WRITTEN = (f"{W}del", f"{W}moveFrom", f"{W}instrText")
-_ONE = regex(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*|\([^()]*\)")
-_NO_MARK = "\u0302"  # the sign over a letter where none is said
 
 
 def formula_text(element: Any) -> str:

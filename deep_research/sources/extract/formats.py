@@ -14,6 +14,31 @@ from pathlib import PurePosixPath
 from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import UnreadableError
 
+_REFUSED: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "an image (PNG)"),
+    (b"\xff\xd8\xff", "an image (JPEG)"),
+    (b"GIF8", "an image (GIF)"),
+    (b"BM", "an image (BMP)"),
+    (b"\x1f\x8b", "an archive (gzip)"),
+    (b"BZh", "an archive (bzip2)"),
+    (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
+    (b"Rar!\x1a\x07", "an archive (rar)"),
+    (b"%!PS", "a PostScript file; save it as PDF"),
+    (b"RIFF", "an image, a sound or a film"),
+)
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_KIND_OFFSET_BYTES = 38  # where the first entry of an archive says what it is, if that is its name
+_SHORT_MARKS = (b"BM", b"BZh")  # text may begin with these as well
+_KINDS = {"image": "an image", "audio": "a sound", "video": "a film", "font": "a font"}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_OPEN = "application/vnd.oasis.opendocument."
+_HTML = regex(
+    r"(?is)\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*(?:<!doctype\s+html|<(?:html|head|body)[\s>])"
+)
+_XML = regex(r"\s*<\?xml\s|\s*<(?:rss|feed|rdf:RDF)[\s>]")
+_TAG = regex(r"<[a-zA-Z!/][^<>]*>")
+_LINE_OF_JSON = regex(r"\s*\{.*\}\s*\n\s*\{")
+
 
 class Format(StrEnum):
     HTML = "html"
@@ -50,24 +75,6 @@ class ExtractionRequest:
     is_file: bool = False
 
 
-_REFUSED: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG", "an image (PNG)"),
-    (b"\xff\xd8\xff", "an image (JPEG)"),
-    (b"GIF8", "an image (GIF)"),
-    (b"BM", "an image (BMP)"),
-    (b"\x1f\x8b", "an archive (gzip)"),
-    (b"BZh", "an archive (bzip2)"),
-    (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
-    (b"Rar!\x1a\x07", "an archive (rar)"),
-    (b"%!PS", "a PostScript file; save it as PDF"),
-    (b"RIFF", "an image, a sound or a film"),
-)
-_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_KIND_OFFSET_BYTES = 38  # where the first entry of an archive says what it is, if that is its name
-_SHORT_MARKS = (b"BM", b"BZh")  # text may begin with these as well
-_KINDS = {"image": "an image", "audio": "a sound", "video": "a film", "font": "a font"}
-_OFFICE = "application/vnd.openxmlformats-officedocument."
-_OPEN = "application/vnd.oasis.opendocument."
 # Of each format what names of files end in, and what servers call it.
 _CALLED = {
     Format.HTML: (".html .htm .xhtml", "text/html application/xhtml+xml"),
@@ -105,12 +112,6 @@ _PACKED = {  # what is not text, and how it is called
     Format.RTF: "rich text file",
     Format.DOC: "Word document",
 }
-_HTML = regex(
-    r"(?is)\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*(?:<!doctype\s+html|<(?:html|head|body)[\s>])"
-)
-_XML = regex(r"\s*<\?xml\s|\s*<(?:rss|feed|rdf:RDF)[\s>]")
-_TAG = regex(r"<[a-zA-Z!/][^<>]*>")
-_LINE_OF_JSON = regex(r"\s*\{.*\}\s*\n\s*\{")
 
 
 def suffix_of(name: str) -> str:

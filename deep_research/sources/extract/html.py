@@ -37,6 +37,26 @@ _SHORT_CHARS = 700  # characters; a longer text is worth reading, whatever else 
 _TAG = regex(r"<[^<>]{0,2000}>")
 _APP = regex(r"\bid\s{0,3}=\s{0,3}[\"']?(?:root|app|__next|__nuxt|react-root)\b", re.IGNORECASE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+# Scripts and comments that are never closed go on to the end, as browsers have it.
+_PADDING = regex(
+    r"<!--.*?(?:-->|\Z)|<(script|style)(?=[\s>/]).*?(?:</\1[^>]{0,100}>|\Z)"
+    r"|<(svg|template)(?=[\s>/])[^<]*+(?:<(?!/?\2\b)[^<]*+)*+</\2[^>]{0,100}>",
+    re.IGNORECASE | re.DOTALL,
+)
+_PICTURE = regex(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
+_DRAWING = regex(r"<svg[^<>]{0,400}>", re.IGNORECASE)
+_METADATA = regex(r"<script[^>]{0,400}ld\+json", re.IGNORECASE)
+_MAX_METADATA_CHARS = 200_000
+_MIN_MAIN_SHARE = 0.1  # of the characters of the page
+_MOSTLY_SHARE = 0.5  # of a block, or of what trafilatura found
+_RUN_WORDS = 4  # words in a row: two texts do not share as many by accident
+_PROSE_WORDS = 8  # words of a sentence that is no label
+_FENCES = ("```", "~~~")
+_BLOCK = regex(r"(```|~~~).*?(?:\n\1(?=\n\n|\Z)|\Z)|[^\n].*?(?=\n\n|\Z)", re.DOTALL)
+_WORD = regex(r"\w+")
+_ENDED = regex(r"[.:!?…][\"'”’)]*\s*\Z")
+_INLINE = ("code", "kbd", "samp", "tt", "var")
+_DEFINITIONS = ("dl", "dt", "dd")
 
 
 def read(raw: bytes, asked: ExtractionRequest) -> Document:
@@ -180,18 +200,6 @@ def _is_reference(link: HtmlElement) -> bool:
     )
 
 
-# Scripts and comments that are never closed go on to the end, as browsers have it.
-_PADDING = regex(
-    r"<!--.*?(?:-->|\Z)|<(script|style)(?=[\s>/]).*?(?:</\1[^>]{0,100}>|\Z)"
-    r"|<(svg|template)(?=[\s>/])[^<]*+(?:<(?!/?\2\b)[^<]*+)*+</\2[^>]{0,100}>",
-    re.IGNORECASE | re.DOTALL,
-)
-_PICTURE = regex(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
-_DRAWING = regex(r"<svg[^<>]{0,400}>", re.IGNORECASE)
-_METADATA = regex(r"<script[^>]{0,400}ld\+json", re.IGNORECASE)
-_MAX_METADATA_CHARS = 200_000
-
-
 def unpadded(page: str) -> str:
     """A page without what takes room in it and says nothing."""
 
@@ -202,18 +210,6 @@ def unpadded(page: str) -> str:
         return f"{drawing[0]}</svg>" if drawing else ""
 
     return _PICTURE.sub("", _PADDING.sub(replacement, page))
-
-
-_MIN_MAIN_SHARE = 0.1  # of the characters of the page
-_MOSTLY_SHARE = 0.5  # of a block, or of what trafilatura found
-_RUN_WORDS = 4  # words in a row: two texts do not share as many by accident
-_PROSE_WORDS = 8  # words of a sentence that is no label
-_FENCES = ("```", "~~~")
-_BLOCK = regex(r"(```|~~~).*?(?:\n\1(?=\n\n|\Z)|\Z)|[^\n].*?(?=\n\n|\Z)", re.DOTALL)
-_WORD = regex(r"\w+")
-_ENDED = regex(r"[.:!?…][\"'”’)]*\s*\Z")
-_INLINE = ("code", "kbd", "samp", "tt", "var")
-_DEFINITIONS = ("dl", "dt", "dd")
 
 
 def main_content(tree: HtmlElement) -> str:

@@ -34,6 +34,9 @@ _APART = ("pre", "form", "h1", "h2", "h3", "h4", "h5", "h6")  # what stays in li
 
 _Row = list[HtmlElement | None]  # a cell for every column, None where one goes on that began further left
 _GoingOn = dict[int, tuple[HtmlElement | None, int]]  # by column: what spans the next rows, and how many
+_UNSAID = words("script style template svg noscript textarea select button")
+_INLINE = regex(r"display\s*:\s*inline", re.IGNORECASE)
+_BREAK = "\n"
 
 
 def level(tree: HtmlElement) -> None:
@@ -170,11 +173,6 @@ def _join(rows: Sequence[HtmlElement], names: Sequence[_Row]) -> None:
     for row in above:
         row.drop_tree()
     last[:] = [TH(name) for name in labels]
-
-
-_UNSAID = words("script style template svg noscript textarea select button")
-_INLINE = regex(r"display\s*:\s*inline", re.IGNORECASE)
-_BREAK = "\n"
 
 
 def cell_text(cell: HtmlElement) -> str:

@@ -46,6 +46,7 @@ _MODULE = regex(r"(?:import|export)\b")  # opens a block of MDX that is code
 _TELLING = ("question", "title", "label", "summary")  # what a component says of itself
 _ATTRIBUTE = regex(r"([\w-]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
 _HIDDEN = words("script style template svg iframe")
+_SAID = {("br", False): "\n"} | {(name, True): END for name in MARKS}  # and whether it is closed
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
@@ -69,7 +70,6 @@ def readable(text: str, *, is_mdx: bool = False) -> str:
     return _Reader(tokens, is_mdx).read()
 
 
-_SAID = {("br", False): "\n"} | {(name, True): END for name in MARKS}  # and whether it is closed
 _SAID |= {(name, False): mark for name, mark in MARKS.items()}
 
 

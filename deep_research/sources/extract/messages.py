@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 LENGTH = struct.Struct(">Q")
+_MAX_FINGERPRINT_CHARS, _MAX_UNREAD_CHARS, _MAX_MANUAL_CHARS = 1_000, 500, 200  # characters at most
 
 
 def header(job: dict[str, Any], raw: bytes) -> bytes:
@@ -52,9 +53,6 @@ def _exactly(descriptor: int, size: int) -> bytes | None:
             return None
         buffer += piece
     return bytes(buffer)
-
-
-_MAX_FINGERPRINT_CHARS, _MAX_UNREAD_CHARS, _MAX_MANUAL_CHARS = 1_000, 500, 200  # characters at most
 
 
 def document_fields(document: Document) -> dict[str, Any]:

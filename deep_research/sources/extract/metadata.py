@@ -22,7 +22,7 @@ from lxml.html import HtmlElement
 from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import parse_date, words
 
-_MAX_JSON_CHARS = 200_000  # characters
+_MAX_JSON_CHARS = 200_000
 _MAX_OBJECTS = 500
 _SAID = tomllib.loads(Path(__file__).with_name("metadata.toml").read_text(encoding="utf-8"))
 _ADDRESS = regex(r"https?://|www\.|@", re.IGNORECASE)
@@ -33,6 +33,33 @@ _BY = regex(rf"^\s*(?:{'|'.join(_SAID['by'])})\s+", re.IGNORECASE)
 _AFTER_NAME = regex(
     r"(?<!\s)\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL
 )
+_MAX_TAGS = 3_000  # of a page that are looked at
+_MAX_FOLDER_CHARS = 200  # characters of a folder
+_TAG = regex(r"<(link|a)\s([^<>]{1,600})>(?:\s{0,20}([^<>]{1,30})</a)?", re.IGNORECASE)
+_REL = regex(r"\brel\s{0,3}=\s{0,3}[\"']?([\w -]{1,60})", re.IGNORECASE)
+_HREF = regex(r"\bhref\s{0,3}=\s{0,3}[\"']?([^\"'\s>]{1,300})", re.IGNORECASE)
+_NEXT = words("next prev previous forward back weiter zurück suivant précédent siguiente anterior")
+_TOP = words("index contents start home toc top up inhalt inhaltsverzeichnis sommaire índice")
+_NAMES = (
+    *("article:published_time", "og:article:published_time", "article:published", "article:publicationdate"),
+    *("datepublished", "dc.date.issued", "dcterms.issued", "citation_publication_date", "citation_date"),
+    *("citation_online_date", "publish-date", "publish_date", "publishdate", "published_at", "pubdate"),
+    *("parsely-pub-date", "date", "dc.date", "dcterms.date", "sailthru.date"),
+)
+_MAX_ELEMENTS = 40  # elements that are looked at
+OTHER_THINGS = regex(r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE)
+_ARTICLE = regex(r"Article|Posting|Report|Blog", re.IGNORECASE)
+_MAY_BE_ALL = regex(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
+_LINE_CHARS = 100  # characters of a line that may tell a day
+# Words of a change, and a day whose month may be either number: htmldate would take both for the day of publication.
+_MISLEADING = regex(
+    r"updat|modif|edited|changed|revis|review|\b(?:0?[1-9]|1[0-2])/(?:0?[1-9]|1[0-2])/\d{4}", re.IGNORECASE
+)
+_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # of htmldate at odd pages
+_NOT_ITS_TEXT = ("head", "script", "footer", "aside", "nav")
+_MAX_HEADINGS = 40  # headings that are looked at
+_MAX_TITLE_CHARS = 500  # characters of a title
+_APART = " —–|·»:-"  # what stands between a title and the name of the site
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +145,6 @@ def _objects(tree: HtmlElement) -> Iterator[dict[str, Any]]:
                 ]
 
 
-_MAX_TAGS = 3_000  # of a page that are looked at
-_MAX_FOLDER_CHARS = 200  # characters of a folder
-_TAG = regex(r"<(link|a)\s([^<>]{1,600})>(?:\s{0,20}([^<>]{1,30})</a)?", re.IGNORECASE)
-_REL = regex(r"\brel\s{0,3}=\s{0,3}[\"']?([\w -]{1,60})", re.IGNORECASE)
-_HREF = regex(r"\bhref\s{0,3}=\s{0,3}[\"']?([^\"'\s>]{1,300})", re.IGNORECASE)
-_NEXT = words("next prev previous forward back weiter zurück suivant précédent siguiente anterior")
-_TOP = words("index contents start home toc top up inhalt inhaltsverzeichnis sommaire índice")
-
-
 def folder_of(page: str) -> str:
     """The folder of the manual that a page of HTML is one of, as seen from its own: ``.``, ``..``; "" where it does not
     say. A page of a manual leads to a next or previous one; its index or beginning, where it leads to one, is in the
@@ -157,25 +175,6 @@ def _is_near(address: str) -> bool:
     """Whether it leads to another page beside this one, and not to another site or within the page."""
     path = address.partition("#")[0].partition("?")[0].casefold()
     return path.endswith((".html", ".htm", ".xhtml")) and ":" not in path and not path.startswith("/")
-
-
-_NAMES = (
-    *("article:published_time", "og:article:published_time", "article:published", "article:publicationdate"),
-    *("datepublished", "dc.date.issued", "dcterms.issued", "citation_publication_date", "citation_date"),
-    *("citation_online_date", "publish-date", "publish_date", "publishdate", "published_at", "pubdate"),
-    *("parsely-pub-date", "date", "dc.date", "dcterms.date", "sailthru.date"),
-)
-_MAX_ELEMENTS = 40  # elements that are looked at
-OTHER_THINGS = regex(r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE)
-_ARTICLE = regex(r"Article|Posting|Report|Blog", re.IGNORECASE)
-_MAY_BE_ALL = regex(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
-_LINE_CHARS = 100  # characters of a line that may tell a day
-# Words of a change, and a day whose month may be either number: htmldate would take both for the day of publication.
-_MISLEADING = regex(
-    r"updat|modif|edited|changed|revis|review|\b(?:0?[1-9]|1[0-2])/(?:0?[1-9]|1[0-2])/\d{4}", re.IGNORECASE
-)
-_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # of htmldate at odd pages
-_NOT_ITS_TEXT = ("head", "script", "footer", "aside", "nav")
 
 
 def published(
@@ -259,11 +258,6 @@ def _is_wiki(metas: dict[str, list[str]], tree: HtmlElement) -> bool:
         return True
     body = tree.find("body")
     return body is not None and "mediawiki" in (body.get("class") or "").split()
-
-
-_MAX_HEADINGS = 40  # headings that are looked at
-_MAX_TITLE_CHARS = 500  # characters of a title
-_APART = " —–|·»:-"  # what stands between a title and the name of the site
 
 
 def title_of_head(tree: HtmlElement) -> str:

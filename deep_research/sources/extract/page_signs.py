@@ -19,12 +19,37 @@ _PICTURE = regex(r"(?:^|[\s_-])(?:mwe-math|tex|latex|math|formula|equation)(?=$|
 _STYLE = regex(r"\A\{?\\(?:displaystyle|textstyle|scriptstyle)(?![a-zA-Z])\s*(.*?)\}?\Z", re.DOTALL)
 _TEX = regex(r"[\\^_={}+<>|/()\d-]")
 _PROSE = regex(r"(?:(?<![\\a-zA-Z])[A-Za-z]{3,}[\s,]+){4}")  # nobody sees what stands there: orders might
-_MAX_FORMULA_CHARS = 2_000  # characters
+_MAX_FORMULA_CHARS = 2_000
 _MAX_WORD_CHARS = 2  # letters of a formula that has no sign of one
 _DEPTH = 40  # elements around a formula that may hide it
 _SILENT = words("annotation annotation-xml mphantom maligngroup malignmark none mprescripts")
 _BETWEEN = {"msup": "^", "msub": "_", "munder": "_", "mfrac": "/"}  # the two parts of such an element
 _PARTING = {"mtable": "; ", "mtr": " "}
+_MAX_SIGNS = 3  # of a cell
+_MAX_ELEMENTS = 40  # of which they consist
+_YES = regex(r"(?:^|[\s_-])(?:check|checkmark|tick|ok|yes)(?=$|[\s_-])", re.IGNORECASE)
+_NO = regex(r"(?:^|[\s_-])(?:times|cross|crossmark|xmark|remove|no)(?=$|[\s_-])", re.IGNORECASE)
+_SIGNS = ("img", "svg", "i", "span", "em", "b", "abbr")
+_PRESSED = ("a", "button", "select", "textarea", "label", "form")
+_MAX_SIGN_CHARS = 30
+_MAX_WORDS = 4
+_FILE = regex(r"(?<![\w-])[\w-]++\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
+_NO_SIGN = regex(
+    r"\b(?:avatar|logo|icon|image|photo|picture|spacer|thumbnail|banner|arrow|bullet|sort|expand|collapse|close|menu|"
+    r"link|share|copy|edit|delete|search|back|next|previous)\b",
+    re.IGNORECASE,
+)
+PROSE_SHARE = 0.75  # of the words of a text that are letters alone; of code it is a half at most
+MOSTLY_SHARE = 0.5  # of the text of its page: what is less is an example in it
+MIN_BLOCKS = 3
+MAX_LINES = 40_000  # each becomes an element of the page
+MAX_HEADING_CHARS = 60
+_FORBIDDEN = regex(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in an element
+_WORD = regex(r"\S+")
+_PLAIN = regex(r"[(\"']?[^\W\d_]+(?:[-'][^\W\d_]+)*[)\"']?[.,;:?!)]*")
+_BLANK = regex(r"\n(?:[ \t]*+\n)++")
+_APART = regex(r"\S {2,}\S")  # the columns of a header or of a footer of a printed page
+_ENDS = (".", ",", ";", ":", "]")
 
 
 def tell_formulas(body: HtmlElement) -> None:
@@ -93,14 +118,6 @@ def _grouped(part: str) -> str:
     return part if len(part) < 2 or part.isalnum() else f"({part})"
 
 
-_MAX_SIGNS = 3  # of a cell
-_MAX_ELEMENTS = 40  # of which they consist
-_YES = regex(r"(?:^|[\s_-])(?:check|checkmark|tick|ok|yes)(?=$|[\s_-])", re.IGNORECASE)
-_NO = regex(r"(?:^|[\s_-])(?:times|cross|crossmark|xmark|remove|no)(?=$|[\s_-])", re.IGNORECASE)
-_SIGNS = ("img", "svg", "i", "span", "em", "b", "abbr")
-_PRESSED = ("a", "button", "select", "textarea", "label", "form")
-
-
 def tell_ticks(tree: HtmlElement) -> None:
     """Puts words into the cells that have none."""
     for table in list(tree.iter("table")):
@@ -135,33 +152,10 @@ def _name_of(sign: HtmlElement) -> str:
     return name or ("✓" if _YES.search(classes) else "✗" if _NO.search(classes) else "")
 
 
-_MAX_SIGN_CHARS = 30  # characters
-_MAX_WORDS = 4
-_FILE = regex(r"(?<![\w-])[\w-]++\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
-_NO_SIGN = regex(
-    r"\b(?:avatar|logo|icon|image|photo|picture|spacer|thumbnail|banner|arrow|bullet|sort|expand|collapse|close|menu|"
-    r"link|share|copy|edit|delete|search|back|next|previous)\b",
-    re.IGNORECASE,
-)
-
-
 def as_name(text: str) -> str:
     name = " ".join(text.split())
     is_short = len(name) <= _MAX_SIGN_CHARS and len(name.split()) <= _MAX_WORDS
     return "" if not is_short or _FILE.search(name) or _NO_SIGN.search(name) else name
-
-
-PROSE_SHARE = 0.75  # of the words of a text that are letters alone; of code it is a half at most
-MOSTLY_SHARE = 0.5  # of the text of its page: what is less is an example in it
-MIN_BLOCKS = 3
-MAX_LINES = 40_000  # each becomes an element of the page
-MAX_HEADING_CHARS = 60
-_FORBIDDEN = regex(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in an element
-_WORD = regex(r"\S+")
-_PLAIN = regex(r"[(\"']?[^\W\d_]+(?:[-'][^\W\d_]+)*[)\"']?[.,;:?!)]*")
-_BLANK = regex(r"\n(?:[ \t]*+\n)++")
-_APART = regex(r"\S {2,}\S")  # the columns of a header or of a footer of a printed page
-_ENDS = (".", ",", ";", ":", "]")
 
 
 def tell_laid_out(tree: HtmlElement) -> bool:

@@ -42,6 +42,7 @@ _EITHER = f"pictures without a text layer, or {_NO_MAP}"
 _MAX_BYTES_PER_BYTE = (
     2  # bytes for each byte of text there may be, as of drawn spaces and margins nothing stays
 )
+_MAX_NAMED = 6  # pages
 
 
 class _Page(NamedTuple):
@@ -154,9 +155,6 @@ def _unread(pages: Sequence[_Page]) -> str:
     whys = {number: page.why for number, page in enumerate(pages, 1) if page.why}
     why = _EITHER if len(set(whys.values())) > 1 else "".join(set(whys.values()))
     return f"{unread_pages([*whys], len(pages))}: {why}" if whys else ""
-
-
-_MAX_NAMED = 6  # pages
 
 
 def unread_pages(numbers: Sequence[int], count: int) -> str:

@@ -30,6 +30,21 @@ if TYPE_CHECKING:
 _BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _SLACK_SIZE = 1.0  # points by which letters reach out of their block
 _MAX_PIECES = 50_000  # pieces of text on a page times its blocks: of a thousand pages none had a tenth of it
+_ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
+_WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
+_MAX_DEPTH = 5
+_TURNED_CHARS = 100  # characters: longer than headings
+_FENCES = ("```", "~~~")
+_FILE = Path(__file__).with_name("titling.toml")
+_ENTRY = (
+    "<(?:dc:{name})\\b[^>]{{0,200}}>(.{{0,4000}}?)</dc:{name}>"  # of the packet of metadata of a PDF (XMP)
+)
+_TAG = regex(r"<[^<>]{0,400}>")
+_LOGIN = regex(r"(?<![^\W\d_])[^\W\d_]++\d{2,}")
+_MIN_TITLE_CHARS, _MAX_TITLE_CHARS = 4, 300  # characters of a title
+_MAX_LINE_CHARS = 150
+_MAX_TOP_PARAGRAPHS = 8  # paragraphs of a page, among which its title stands
+_COLUMNS = regex(r"\S\s{3,}\S")
 
 
 def completed(page: ParsedPage, text: str) -> list[LayoutBlock]:
@@ -146,13 +161,6 @@ def _bottom(box: TextItem | AnnotationRect) -> float:
     return box.y + box.height
 
 
-_ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
-_WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
-_MAX_DEPTH = 5
-_TURNED_CHARS = 100  # characters: longer than headings
-_FENCES = ("```", "~~~")
-
-
 class Paragraph(NamedTuple):
     """A piece of a text and what it is: "heading", "item", "code", "table", or "" for prose."""
 
@@ -254,18 +262,6 @@ def _join_across_pages(before: Paragraph, after: Paragraph) -> str:
 
 def _gap(before: Paragraph, after: Paragraph) -> str:
     return "\n" if before.kind == after.kind == "item" else "\n\n"
-
-
-_FILE = Path(__file__).with_name("titling.toml")
-_ENTRY = (
-    "<(?:dc:{name})\\b[^>]{{0,200}}>(.{{0,4000}}?)</dc:{name}>"  # of the packet of metadata of a PDF (XMP)
-)
-_TAG = regex(r"<[^<>]{0,400}>")
-_LOGIN = regex(r"(?<![^\W\d_])[^\W\d_]++\d{2,}")
-_MIN_TITLE_CHARS, _MAX_TITLE_CHARS = 4, 300  # characters of a title
-_MAX_LINE_CHARS = 150
-_MAX_TOP_PARAGRAPHS = 8  # paragraphs of a page, among which its title stands
-_COLUMNS = regex(r"\S\s{3,}\S")
 
 
 @cache

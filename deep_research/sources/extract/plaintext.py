@@ -17,6 +17,56 @@ from html import unescape
 
 from deep_research.patterns import regex
 
+_CONTROLS = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_CHARSET = regex(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_ENCODINGS = regex(
+    r"(?:windows-125\d|cp125\d|iso-8859-\d{1,2}|latin-?1|koi8-[ru]"
+    r"|shift_jis|euc-jp|euc-kr|gbk|gb2312|gb18030|big5)\Z"
+)
+_OTHER_SCRIPTS = (
+    *("cp1251", "koi8_r", "koi8_u", "iso8859_5", "cp866"),
+    *("cp1253", "iso8859_7", "cp1255", "cp1256", "cp874"),
+    *("cp932", "euc_jp", "gb18030", "cp950", "cp949"),
+)
+_WESTERN = "cp1252"
+_SAMPLE_BYTES = 16_000
+_LOOKED_THROUGH_BYTES = 2_000_000  # bytes, for lines that tell something
+_MAX_SIGN_BYTES = 4
+_MIN_SCRIPT_CHARS = 24  # letters of another script, of
+_MIN_KINDS = 6  # at least, which the chances of a few marks do not make
+_FEW_KANA_CHARS = 10  # characters for each
+_IN_WORDS = 0.7  # of the letters of another script, in words of nothing else
+_BROKEN_CHARS = 200  # characters of which one may be, besides the last
+_TAG = regex(rb"<[^<>]*>")
+_LETTER = regex(r"[^\W\d_\x00-\x7f]")
+# Words of another script. Signs that are words themselves may stand beside Latin letters.
+_APART = regex(r"(?<![^\W\d_])[^\W\d_\x00-\x7f]{2,}(?![^\W\d_])|[\u2e80-\ud7ff\uf900-\ufaff]{2,}")
+_KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
+_ISO_DATE = regex(r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_NAMED_DATE = regex(
+    rf"\b(?:{_DAY}\.?[\s-]+)?({'|'.join(_MONTHS)})[a-z]*\.?[\s-]+(?:{_DAY},?\s+)?(\d{{4}})\b", re.IGNORECASE
+)
+MARKS = {"sup": "\x01", "sub": "\x02"}  # before what is raised or lowered; no clean text has them
+END = "\x03"
+_MARKED = regex("([\x01\x02])((?:[^\x01-\x03]|\x03\\1){0,40})\x03")  # in one piece or several
+_UNMARKED = {1: None, 2: None, 3: None}
+_LOOK_BACK_CHARS = 200
+_SEEN = r"(?:\s(?:(?!style|hidden)[^<>]){0,200})?"  # hidden ones are left to others
+_INLINE = regex(rf"</?(?:a|b|em|i|small|span|strong|su[bp]|var){_SEEN}>", re.IGNORECASE)
+_ELEMENT = regex(
+    rf"<(su[bp]){_SEEN}>((?:(?!</?su[bp])(?:[^<>]|</?[a-z]+{_SEEN}>)){{1,20}})</\1>", re.IGNORECASE
+)
+_BASE_WITHIN_CHARS = 50  # characters, in which it is looked for what is raised
+_FIGURES = "0123456789+-−–n"
+_FORMS = {"sup": ("^", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ"), "sub": ("_", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋ₙ")}
+_NUMBER = regex(r"[+\-−–]?\d{1,3}(?:[.,]\d{1,3})?[+\-−–]?|n")
+# What may be raised to a power: a letter, a length or a sum in brackets; to one with a sign any unit.
+_BASE = regex(r"(?:(?<![^\W\d_])(?:[^\W\d_]|[cdkmnµμ]m|ft|yd|mi)|\((?:(?![^\W\d_]{3})[^()]){1,40}\))\Z")
+_UNIT = regex(r"(?<![^\W\d_])[^\W\d_]{1,3}\Z")
+
 
 class UnreadableError(Exception):
     """A document that cannot be used. The text says why, in a few words; it never stops the others. ``limit`` is the
@@ -36,16 +86,6 @@ def native_code(kind: str) -> Iterator[None]:
         raise
     except BaseException as error:
         raise UnreadableError(f"a damaged {kind} ({type(error).__name__})") from error
-
-
-_CONTROLS = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-
-_CHARSET = regex(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-_ENCODINGS = regex(
-    r"(?:windows-125\d|cp125\d|iso-8859-\d{1,2}|latin-?1|koi8-[ru]"
-    r"|shift_jis|euc-jp|euc-kr|gbk|gb2312|gb18030|big5)\Z"
-)
 
 
 def decode(raw: bytes, *, declared: str | None = None) -> str:
@@ -114,27 +154,6 @@ def _mostly_utf8(raw: bytes) -> str | None:
     return text if wide > 2 * broken else None
 
 
-_OTHER_SCRIPTS = (
-    *("cp1251", "koi8_r", "koi8_u", "iso8859_5", "cp866"),
-    *("cp1253", "iso8859_7", "cp1255", "cp1256", "cp874"),
-    *("cp932", "euc_jp", "gb18030", "cp950", "cp949"),
-)
-_WESTERN = "cp1252"
-_SAMPLE_BYTES = 16_000  # bytes
-_LOOKED_THROUGH_BYTES = 2_000_000  # bytes, for lines that tell something
-_MAX_SIGN_BYTES = 4  # bytes
-_MIN_SCRIPT_CHARS = 24  # letters of another script, of
-_MIN_KINDS = 6  # at least, which the chances of a few marks do not make
-_FEW_KANA_CHARS = 10  # characters for each
-_IN_WORDS = 0.7  # of the letters of another script, in words of nothing else
-_BROKEN_CHARS = 200  # characters of which one may be, besides the last
-_TAG = regex(rb"<[^<>]*>")
-_LETTER = regex(r"[^\W\d_\x00-\x7f]")
-# Words of another script. Signs that are words themselves may stand beside Latin letters.
-_APART = regex(r"(?<![^\W\d_])[^\W\d_\x00-\x7f]{2,}(?![^\W\d_])|[\u2e80-\ud7ff\uf900-\ufaff]{2,}")
-_KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
-
-
 def guessed(raw: bytes) -> str | None:
     """The text of ``raw`` in the encoding of another script that it is clearly in, None where it may be Western."""
     encoding = _of_another_script(_sample(raw))
@@ -189,14 +208,6 @@ def _is_sane(word: str) -> bool:
     return word == word.upper() or word[1:] == word[1:].lower()
 
 
-_ISO_DATE = regex(r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_NAMED_DATE = regex(
-    rf"\b(?:{_DAY}\.?[\s-]+)?({'|'.join(_MONTHS)})[a-z]*\.?[\s-]+(?:{_DAY},?\s+)?(\d{{4}})\b", re.IGNORECASE
-)
-
-
 def parse_date(value: str) -> date | None:
     """The first day that ``value`` names: ``2024-03-05…``, ``2024/3/5``, ``5 March 2024``."""
     value = value[:100]
@@ -208,25 +219,6 @@ def parse_date(value: str) -> date | None:
     except ValueError:
         return None
     return None
-
-
-MARKS = {"sup": "\x01", "sub": "\x02"}  # before what is raised or lowered; no clean text has them
-END = "\x03"
-_MARKED = regex("([\x01\x02])((?:[^\x01-\x03]|\x03\\1){0,40})\x03")  # in one piece or several
-_UNMARKED = {1: None, 2: None, 3: None}
-_LOOK_BACK_CHARS = 200  # characters
-_SEEN = r"(?:\s(?:(?!style|hidden)[^<>]){0,200})?"  # hidden ones are left to others
-_INLINE = regex(rf"</?(?:a|b|em|i|small|span|strong|su[bp]|var){_SEEN}>", re.IGNORECASE)
-_ELEMENT = regex(
-    rf"<(su[bp]){_SEEN}>((?:(?!</?su[bp])(?:[^<>]|</?[a-z]+{_SEEN}>)){{1,20}})</\1>", re.IGNORECASE
-)
-_BASE_WITHIN_CHARS = 50  # characters, in which it is looked for what is raised
-_FIGURES = "0123456789+-−–n"
-_FORMS = {"sup": ("^", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ"), "sub": ("_", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋ₙ")}
-_NUMBER = regex(r"[+\-−–]?\d{1,3}(?:[.,]\d{1,3})?[+\-−–]?|n")
-# What may be raised to a power: a letter, a length or a sum in brackets; to one with a sign any unit.
-_BASE = regex(r"(?:(?<![^\W\d_])(?:[^\W\d_]|[cdkmnµμ]m|ft|yd|mi)|\((?:(?![^\W\d_]{3})[^()]){1,40}\))\Z")
-_UNIT = regex(r"(?<![^\W\d_])[^\W\d_]{1,3}\Z")
 
 
 def resolve_marks(text: str) -> str:

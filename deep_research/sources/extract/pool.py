@@ -28,6 +28,7 @@ _WALL_SECONDS = 12.0  # seconds that may pass for each of computing
 _LARGE_BYTES = 1_000_000  # bytes of a document that is read while no other such is
 _IDLE_SECONDS = 60.0  # seconds without work after which a child is ended
 _BESIDE_TEXT_BYTES = 1_000_000  # bytes of an answer that are not its text
+_extractors: weakref.WeakSet[Extractor] = weakref.WeakSet()
 
 
 @dataclass(slots=True, eq=False)
@@ -265,9 +266,6 @@ class Extractor:
 
 def _closed() -> ExtractionError:
     return ExtractionError("the extraction was stopped", passing=True)
-
-
-_extractors: weakref.WeakSet[Extractor] = weakref.WeakSet()
 
 
 @atexit.register

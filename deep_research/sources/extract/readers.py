@@ -36,6 +36,9 @@ _ROOM = "deep_research.sources.extract"
 _PARSED_BYTES = 4_000  # bytes above which a text is too much for a library of this process
 _MAX_DECODED_BYTES = 200_000  # the same of one that is only decoded
 _CHARSET = regex(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_EXTRA = ("kreuzberg", '"deep-research[more-formats]"')
+_DECODED = ("charset-normalizer",)
+_PAGES_OF_BOOKS = (*_DECODED, "lxml")
 
 
 class Reader(Protocol):
@@ -79,9 +82,6 @@ class _Own:
     needs: tuple[str, str] = ("", "")
 
 
-_EXTRA = ("kreuzberg", '"deep-research[more-formats]"')
-_DECODED = ("charset-normalizer",)
-_PAGES_OF_BOOKS = (*_DECODED, "lxml")
 _OWN = {
     Format.HTML: _Own("html", 9, (*_DECODED, "lxml", "trafilatura", "justext", "htmldate"), _PARSED_BYTES),
     Format.PDF: _Own("pdf", 5, ("liteparse",)),

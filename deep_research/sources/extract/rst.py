@@ -22,7 +22,7 @@ from deep_research.sources.extract.html import read_made
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.rst_markup import MAX_CELLS, TAGS, all_known
 
-_MAX_LINE_CHARS = 10_000_000  # characters
+_MAX_LINE_CHARS = 10_000_000
 _MAX_LEVEL = 6
 _MAX_MEANING_CHARS = 200  # characters that a substitution may stand for
 # A head as letters have it, with which Python's proposals begin.

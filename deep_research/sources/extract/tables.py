@@ -20,11 +20,16 @@ from deep_research.text.rows import MAX_HEADER, NO_HEADER, is_header, is_list, i
 
 _DELIMITERS = ",;\t|"
 _SPACES = " "
-_SAMPLE_CHARS = 20_000  # characters
+_SAMPLE_CHARS = 20_000
 _MAX_COLUMNS = 500
-_FIELD_CHARS = 100_000  # characters
+_FIELD_CHARS = 100_000
 _EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
 _CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
+_APART = ", "  # no colon: it would part a name from what stands under it
+_MAX_LEVEL = 6
+_INDENT = "  "
+_WIDEST_CHARS = 4  # characters that the later lines of an item are set in
+_RUN = regex(r"`{3,}")
 
 
 def read(raw: bytes, asked: ExtractionRequest) -> Document:
@@ -110,9 +115,6 @@ def _is_decimal(cell: str) -> bool:
         return False
 
 
-_APART = ", "  # no colon: it would part a name from what stands under it
-
-
 def joined_names(rows: Sequence[Sequence[str | None]]) -> list[str]:
     """One name for each column, that of its group before its own. ``rows`` are the rows of names, with None where one
     goes on that began further left, and the same again where it began further up. Nothing where the names of groups
@@ -165,12 +167,6 @@ def _lines(rows: list[list[str]]) -> Iterator[str]:
     if rows:
         yield from table_lines(rows)
         yield ""
-
-
-_MAX_LEVEL = 6
-_INDENT = "  "
-_WIDEST_CHARS = 4  # characters that the later lines of an item are set in
-_RUN = regex(r"`{3,}")
 
 
 @dataclass(slots=True)

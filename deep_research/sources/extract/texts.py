@@ -24,6 +24,22 @@ _AT_LINE_END = regex(r"[-‐][ \t]{0,5}\n")
 _WORD = regex(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 # A hyphen before these stands for the rest of a word: "short- and long-term", "Haupt- und Nebeneingang".
 _AND = words("and or nor to und oder bis bzw sowie et ou à y o e en of och og eller")
+_MAX_PARSED_BYTES = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
+_HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
+_FENCED = regex(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+_SOFT_HYPHEN = regex("\xad[ \t]{0,5}\r?\n")
+_ADDRESS = regex(r"\s{0,9}<[^<>]{1,200}>")  # for letters, behind a name
+_DATE_FIELDS = (
+    "date",
+    "published",
+    "publish_date",
+    "pubdate",
+    "created",
+    "updated",
+    "lastmod",
+    "last_modified",
+)
+_Read = tuple[str, str, str, date | None]  # title, author, text, day
 
 
 def join_broken_words(text: str) -> str:
@@ -56,24 +72,6 @@ def join_broken_words(text: str) -> str:
         return f"{line}\n{margin}" if space else line
 
     return _BROKEN.sub(whole, text)
-
-
-_MAX_PARSED_BYTES = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
-_HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
-_FENCED = regex(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
-_SOFT_HYPHEN = regex("\xad[ \t]{0,5}\r?\n")
-_ADDRESS = regex(r"\s{0,9}<[^<>]{1,200}>")  # for letters, behind a name
-_DATE_FIELDS = (
-    "date",
-    "published",
-    "publish_date",
-    "pubdate",
-    "created",
-    "updated",
-    "lastmod",
-    "last_modified",
-)
-_Read = tuple[str, str, str, date | None]  # title, author, text, day
 
 
 def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:

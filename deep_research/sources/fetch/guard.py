@@ -73,6 +73,8 @@ _NUMBER = regex(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
 _LOCAL_NAMES = frozenset(
     ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "arpa", "onion")
 ) | {"invalid", "test", "example"}
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Opener = Callable[[str, int, ssl.SSLContext | None, str], Awaitable[Streams]]
 
 
 class Refused(Exception):  # noqa: N818 - a verdict, raised where a connection would be made
@@ -219,10 +221,6 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 class UnreachedError(Exception):
     """No connection came about; the text says why."""
-
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Opener = Callable[[str, int, ssl.SSLContext | None, str], Awaitable[Streams]]
 
 
 class _Reader(asyncio.StreamReader):

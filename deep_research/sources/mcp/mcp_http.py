@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
 from deep_research.addresses import is_loopback
-from deep_research.models.clients import LONGEST_CONNECT, bounded, tls
+from deep_research.models.clients import MAX_CONNECT_SECONDS, bounded, tls
 from deep_research.sources.mcp.mcp_trouble import ConnectionState
 from deep_research.unpacking import CODINGS
 
@@ -40,7 +40,7 @@ async def http_streams(
         headers["authorization"] = f"Bearer {token.get_secret_value()}"
     client = httpx2.AsyncClient(
         headers=headers,
-        timeout=httpx2.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT)),
+        timeout=httpx2.Timeout(seconds, connect=min(seconds, MAX_CONNECT_SECONDS)),
         event_hooks={"response": [note]},
         follow_redirects=False,
         verify=tls(),

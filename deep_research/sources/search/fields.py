@@ -40,7 +40,7 @@ __all__ = [
     "whole",
 ]
 
-MAX_TITLE_CHARS = 300  # characters
+MAX_TITLE_CHARS = 300
 MAX_SNIPPET_CHARS = 1_000
 MAX_NAME_CHARS = 200
 MAX_URL_CHARS = 2_000

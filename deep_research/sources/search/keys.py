@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+CONTACT = "DEEP_RESEARCH_FETCH_CONTACT"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
@@ -20,8 +22,6 @@ class Needs:
         variables = os.environ if environment is None else environment
         return tuple(name for name in self.required if not variables.get(name, "").strip())
 
-
-CONTACT = "DEEP_RESEARCH_FETCH_CONTACT"
 
 # What our own providers want, told apart from them so that nobody has to load them to know.
 TAVILY = Needs(required=("TAVILY_API_KEY",))

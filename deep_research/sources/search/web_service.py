@@ -20,7 +20,7 @@ from deep_research.addresses import is_loopback
 from deep_research.errors import MissingKeyError, SearchError
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import (
-    LONGEST_CONNECT,
+    MAX_CONNECT_SECONDS,
     STRANGE,
     PerLoop,
     bounded,
@@ -161,7 +161,7 @@ class HttpSearch(SearchProvider):
                 "accept-encoding": CODINGS,
                 **key,
             },
-            timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
+            timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, MAX_CONNECT_SECONDS)),
             event_hooks={"response": [bounded(MAX_BYTES, values=MAX_VALUES)]},
             follow_redirects=False,
             verify=tls(),

@@ -81,7 +81,7 @@ def test_what_has_expired_is_removed_and_counted(plain: Cli, archive: Archive, h
 def test_thousands_are_removed_in_one_go(
     plain: Cli, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deep_research.budget.archive.MOST_REMOVED", 2)
+    monkeypatch.setattr("deep_research.budget.archive.MAX_REMOVALS", 2)
     for number in range(5):
         save(archive, f"text {number}")
     done = plain("archive", "clean", "--json", "--set", "content_archive.ttl_hours=1e-9")

@@ -16,7 +16,7 @@ from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Price
 from deep_research.models.tool_calls import ToolCall
 from deep_research.phases.gathering.tasks.task_context import PastStep, TaskContext
-from deep_research.phases.gathering.tasks.task_limits import LEAST_OUTPUT, RemainingLimits
+from deep_research.phases.gathering.tasks.task_limits import MIN_OUTPUT_TOKENS, RemainingLimits
 from deep_research.phases.gathering.tasks.tool import THINK, Toolbox
 from deep_research.phases.handoff import Handoff
 from deep_research.phases.prompting import (
@@ -46,8 +46,8 @@ MIN_COVERAGE = 0.2  # of the weight of a question's words, in a finding that is 
 MAX_KNOWN_FINDINGS = 8
 MAX_CONTEXT_CHARS = 4_000
 
-MOST_OUTPUT = 4_000  # tokens, thoughts included
-LEAST_ROOM = 500  # tokens of what a step is made from, where a limit of its task leaves no more
+MAX_OUTPUT_TOKENS = 4_000  # tokens, thoughts included
+MIN_STEP_INPUT_TOKENS = 500  # tokens of what a step is made from, where a limit of its task leaves no more
 OF_CONTEXT, OF_INVENTORY = 0.15, 0.15  # of the room
 
 SYSTEM = f"""\
@@ -123,7 +123,7 @@ async def next_step(
     ``left`` of the task's limits has no room for one. ``rules`` are those of content that does not fit."""
 
     async def whole() -> Room:
-        room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=rules)
+        room = await room_for(model, output_for(model, MAX_OUTPUT_TOKENS), SYSTEM, rules=rules)
         tools = json.dumps([tool.model_dump() for tool in toolbox.specs])
         more = max(0, room.counter.expected(tools) - OF_FORM)
         return replace(room, tokens=max(0, room.tokens - more), beside=room.beside + more)
@@ -133,11 +133,11 @@ async def next_step(
 
     half = (await whole()).tokens // 2
     room = await fitting()
-    if room.tokens < LEAST_ROOM and left != RemainingLimits():
+    if room.tokens < MIN_STEP_INPUT_TOKENS and left != RemainingLimits():
         return None
 
     async def send(prompt: StepPrompt) -> Answer[Turn]:
-        output = min(room.answer, output_for(model, MOST_OUTPUT))
+        output = min(room.answer, output_for(model, MAX_OUTPUT_TOKENS))
         call = prompt.call(SYSTEM, output, label=handoff.task.id)
         return await model.turn(call.model_copy(update={"tools": toolbox.specs}))
 
@@ -151,7 +151,7 @@ async def next_step(
 def _within(room: Room, left: RemainingLimits, price: Price | None) -> Room:
     """The room that the limits of a task leave: of a small rest a shorter answer leaves more of what it is made from."""
     whole = room.beside + room.tokens
-    for output in (room.answer, room.answer // 2, min(room.answer, LEAST_OUTPUT)):
+    for output in (room.answer, room.answer // 2, min(room.answer, MIN_OUTPUT_TOKENS)):
         fits = left.fitting(output, whole, price) - room.beside
         if fits >= min(room.tokens, output):
             break

@@ -27,10 +27,10 @@ from deep_research.text.words import StemFinder, question_terms
 if TYPE_CHECKING:
     from deep_research.phases.gathering.tasks.mcp_tools import ToolServer
 
-MOST_LINKS = 10  # of one search
+MAX_LINKS = 10  # of one search
 _OF_LINKS = ("address", "title", "snippet", "kind", "text_at", "published", "relevance", "provider")
 Overrule = Callable[[DeepResearchState, TaskState, TaskFinding], Awaitable[TaskReview | None]]
-MOST_OFFERED = 2  # links of one site that no search found, in one task
+MAX_OFFERED_LINKS = 2  # links of one site that no search found, in one task
 SETTING = "tasks.public_after_private"
 
 
@@ -76,7 +76,7 @@ class Library:
             if each.text is None and not unopened
         ]
         unread = tuple(page for page in result.unread if not page.capped)
-        return result.model_copy(update={"links": tuple(links[:MOST_LINKS]), "unread": unread})
+        return result.model_copy(update={"links": tuple(links[:MAX_LINKS]), "unread": unread})
 
     async def _read(
         self,
@@ -248,7 +248,7 @@ class Egress:
         find = StemFinder(question_words)
         labelled_links = [link for link in links if link.origin]
         for link in sorted(labelled_links, key=lambda link: -coverage(question_words, find(link.title))):
-            if all(self.offered[site] < MOST_OFFERED for site in sites_of(link)):
+            if all(self.offered[site] < MAX_OFFERED_LINKS for site in sites_of(link)):
                 self.offered.update(sites_of(link))
                 offer.add(link.address)
         return [link for link in links if not link.origin or link.address in offer]
@@ -278,7 +278,7 @@ class Egress:
         return (
             "no search found them, and this task was shown private material"
             if self.private
-            else f"at most {MOST_OFFERED} of one site are, which no search found"
+            else f"at most {MAX_OFFERED_LINKS} of one site are, which no search found"
         )
 
     # Searches and tools

@@ -37,9 +37,9 @@ from deep_research.state.journal import Journal
 EXCERPT = 1_500  # characters of a source that are shown where a search found it
 OPENING = 3_000  # of one that has no passages
 PART = 6_000  # of one that is read on
-LONGEST = 20_000  # characters of what one use of a tool shows
-LONGEST_SNIPPET = 300
-MOST_LINKS = 60  # that the agent is reminded of, the latest
+MAX_OUTPUT_CHARS = 20_000  # characters of what one use of a tool shows
+MAX_SNIPPET_CHARS = 300
+MAX_LINKS = 60  # that the agent is reminded of, the latest
 HELD = 1_000_000  # characters of texts that are held at a time, the latest at least
 MAX_FACTS = 40
 MAX_FACT_CHARS, MAX_ANSWER_CHARS = 1_000, 4_000
@@ -172,7 +172,11 @@ class TaskContext:
         ]
         lines += [one_line(note)[:300] for note in result.notes]
         text = "\n\n".join(lines) or "Nothing was found. Try other words."
-        showing = UseOutput(text=masked(text[: 2 * LONGEST])[:LONGEST], links=tuple(links), shown_to=shown_to)
+        showing = UseOutput(
+            text=masked(text[: 2 * MAX_OUTPUT_CHARS])[:MAX_OUTPUT_CHARS],
+            links=tuple(links),
+            shown_to=shown_to,
+        )
         self._shown_to |= shown_to
         return showing
 
@@ -201,7 +205,7 @@ class TaskContext:
         """A line for each source and for the latest links, for the agent to know what it has."""
         names = self.names
         lines = [f"{names[i]}: {_of_source(self.sources[i])}" for i in self._order]
-        at = max(0, len(self.links) - MOST_LINKS)
+        at = max(0, len(self.links) - MAX_LINKS)
         return [*lines, *(f"L{n}: {_titled(link)}" for n, link in enumerate(self.links[at:], at + 1))]
 
     def _hold(self, source_id: str, text: str) -> None:
@@ -269,7 +273,7 @@ def _titled(link: Link) -> str:
 
 def _of_link(link: Link) -> str:
     day = f", {link.published.isoformat()}" if link.published else ""
-    snippet = one_line(link.snippet)[:LONGEST_SNIPPET]
+    snippet = one_line(link.snippet)[:MAX_SNIPPET_CHARS]
     return f"{_titled(link)}{day}" + (f"\n{snippet}" if snippet else "")
 
 

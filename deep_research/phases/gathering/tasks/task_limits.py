@@ -10,7 +10,7 @@ from deep_research.models.profiles import Price
 from deep_research.state import DeepResearchState, SubQueryStatus, TaskLimits, TaskState, TaskStep
 
 # Tokens of a step that closes a task, its form and instructions included.
-LEAST_INPUT, LEAST_OUTPUT = 3_000, 1_000
+MIN_INPUT_TOKENS, MIN_OUTPUT_TOKENS = 3_000, 1_000
 
 Asked = Literal["searches", "fetches"]
 
@@ -63,8 +63,8 @@ def remaining_limits(
     if not steps:
         return RemainingLimits(end_reason=reason)
     least = {
-        "tokens": LEAST_INPUT + LEAST_OUTPUT,
-        "usd": price.most(LEAST_INPUT, LEAST_OUTPUT) if price else 0.0,
+        "tokens": MIN_INPUT_TOKENS + MIN_OUTPUT_TOKENS,
+        "usd": price.most(MIN_INPUT_TOKENS, MIN_OUTPUT_TOKENS) if price else 0.0,
     }
     behind = {name: each[-1] + max(each[-1], least.get(name, 0.0)) for name, each in took.items()}
     closing = next((messages[name] for name, much in rest.items() if much < behind[name]), "")

@@ -32,8 +32,8 @@ from deep_research.phases.gathering.tasks.task_steps import PHASE, USED_UP, Atte
 from deep_research.phases.gathering.tasks.tool import (
     BUILT_IN,
     DONE,
-    LONGEST_THOUGHT,
-    MOST_AT_ONCE,
+    MAX_CALLS_PER_STEP,
+    MAX_THOUGHT_CHARS,
     THINK,
     TaskEnd,
     Tool,
@@ -133,7 +133,7 @@ class TaskRunner(Attempt):
     ) -> None:
         """Ends the task where the turn of the model does, and uses the tools that it calls otherwise."""
         turn, usage = answer.value, answer.usage
-        thought = one_line(turn.content)[:LONGEST_THOUGHT]
+        thought = one_line(turn.content)[:MAX_THOUGHT_CHARS]
         step = TaskStep(number=number, thought=thought, tokens=usage, cost_usd=self.place.cost(usage))
         problem = ""
         if any(call.name == DONE for call in turn.calls) or (last and not turn.calls):
@@ -159,8 +159,8 @@ class TaskRunner(Attempt):
         elif repeated:
             outcomes = [Used(use.tool, use.arguments, problem=REPEATED) for use in uses]
         else:
-            outcomes = await self._run_calls(calls[:MOST_AT_ONCE], stands)
-            outcomes += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MOST_AT_ONCE:]]
+            outcomes = await self._run_calls(calls[:MAX_CALLS_PER_STEP], stands)
+            outcomes += [Used(use.tool, use.arguments, problem=TOO_MANY) for use in uses[MAX_CALLS_PER_STEP:]]
         thinking = Used(THINK, {}, None if repeated else ToolResult(text=GO_ON), REPEATED * bool(repeated))
         await self.record(step, outcomes or [thinking], began, turn=turn)
 
@@ -212,7 +212,7 @@ class TaskRunner(Attempt):
         )
         number = len(stands.steps) + 1
         self._tell(f"step {number} of {self.task.limits.steps}, {summary or 'thinking'}", number)
-        await together((partial(self._one, *each) for each in ready), at_once=MOST_AT_ONCE)
+        await together((partial(self._one, *each) for each in ready), at_once=MAX_CALLS_PER_STEP)
         return uses
 
     async def _one(self, use: Used, tool: Tool, arguments: BaseModel) -> None:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 PHASE = DeepResearchPhase.GATHERING
 TASK = "task"  # the name of the notices that tell of tasks
-LONGEST = 160  # characters of a question or critique that a line tells
+MAX_LINE_CHARS = 160  # characters of a question or critique that a line tells
 _UNIT = 400  # characters of facts that are checked against their quotes in the time of one small item
 
 
@@ -365,4 +365,4 @@ def _times(count: int) -> str:
 
 def _short(text: str) -> str:
     line = one_line(text)
-    return line if len(line) <= LONGEST else f"{line[:LONGEST].rsplit(' ', 1)[0]} …"
+    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS].rsplit(' ', 1)[0]} …"

@@ -65,8 +65,8 @@ GROUP = "deep_research.tools"
 DONE, THINK = "done", "think"  # are no tools: the first ends a task, the second is a turn that calls nothing
 MAX_TEXT_CHARS = 100_000  # of a tool's own words
 MAX_LINKS = 500
-MOST_AT_ONCE = 4  # uses of one step
-LONGEST_THOUGHT = 1_000  # characters that are kept of what an agent thinks aloud
+MAX_CALLS_PER_STEP = 4  # uses of one step
+MAX_THOUGHT_CHARS = 1_000  # characters that are kept of what an agent thinks aloud
 
 
 class Link(Record):
