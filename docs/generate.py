@@ -248,7 +248,7 @@ shortened most), `notices` (with limits), `advice` |
 | `assist --list` | an array of objects: `id`, `request`, `steps`, `index`, `status`, `message` |
 | `assist --delete` | nothing |
 | `sessions list` | an array of objects: `session_id`, `user_id`, `title`, `question` (the first), `turns`, \
-`created_at`, `updated_at` |
+`created_at`, `updated_at`, `latest_run_id`, `latest_run_at` |
 | `sessions show` | an array of turn objects, oldest first |
 | `sessions export` | one object: `session_id`, `user_id`, `turns` (turn objects); with `--out` nothing |
 | `sessions rename`, `sessions delete` | `{{"renamed": SESSION}}`; `{{"deleted": SESSION, "runs": N}}` |

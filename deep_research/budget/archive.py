@@ -33,9 +33,7 @@ from deep_research.patterns import regex
 from deep_research.state.identity import sha256_hex
 from deep_research.state.records import Record
 
-MAX_FILE_BYTES = (
-    64_000_000  # bytes of a file that are read: six times the text of the largest source, as JSON
-)
+MAX_FILE_BYTES = 64_000_000  # six times the text of the largest source, as JSON
 MAX_NAMES = 100_000  # of the folder that are looked at in one go
 MAX_REMOVALS = 1_000  # by one cleaning: the next takes more
 LOCK_SECONDS = 10.0

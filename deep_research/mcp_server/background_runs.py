@@ -23,7 +23,7 @@ MAX_RUNS = 16  # that this process works on or holds in its queue
 POLL_SECONDS = 0.2  # between looks at a run that is waited for
 ENTER_SECONDS = 10.0  # for a run that is gone on with to be at work, before its caller is answered
 RETRY_SECONDS = 0.05  # before a run that is taken up is looked at again
-UNFINISHED = (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING)
+QUEUED_OR_RUNNING = (RunStatus.QUEUED, RunStatus.PENDING, RunStatus.RUNNING)
 log = get_log("mcp")
 
 
@@ -113,7 +113,7 @@ class BackgroundRuns:
         """Until a run ends or parks, at most for so many seconds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while (await self.engine.summary(research_id)).status in UNFINISHED:
+        while (await self.engine.summary(research_id)).status in QUEUED_OR_RUNNING:
             if (left := deadline - loop.time()) <= 0:
                 return
             await asyncio.sleep(min(POLL_SECONDS, left))

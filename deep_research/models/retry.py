@@ -118,8 +118,8 @@ class Persistence:
         usable: Callable[[Reply], Awaitable[bool]] | None = None,
         in_vain: Callable[[ModelError], bool] = _never,
     ) -> Reply:
-        """Returns the reply. Repeats a failed or cut request while ``tries`` lasts, unless ``in_vain(error)`` or
-        ``usable(reply)`` is true; stores cut replies in ``tries.partial``.
+        """Return the reply. Repeats a request that was cut, or failed in a way that may pass, while ``tries`` lasts,
+        unless ``in_vain(error)`` or ``usable(reply)`` is true; stores cut replies in ``tries.partial``.
 
         Raises `ModelError`, with the usage and number of all requests of the unit. Malformed data from the service counts
         as ``transient``; a request sent too often fails as ``malformed``, so that another model is tried.

@@ -11,7 +11,7 @@ from deep_research.models.characters import whole_characters
 OnPiece = Callable[[str | None], None]  # a piece; None: what came is void, the answer begins anew
 WORTH = 200  # characters of an answer from which on it is cheaper to go on than to begin anew
 _SAME = 60  # characters by which an answer is known that begins anew, whatever it was asked for
-_LONGEST_OVERLAP, _SHORTEST_OVERLAP = 400, 12
+_MAX_OVERLAP_CHARS, _MIN_OVERLAP_CHARS = 400, 12
 GO_ON = (
     "Your answer was cut off here. Go on exactly where it stopped, with the next word. Repeat nothing of it, and say"
     " nothing about it."
@@ -82,8 +82,8 @@ def join_texts(so_far: str, more: str) -> str:
     rest = more.lstrip()
     if rest[:_SAME] and so_far.lstrip().startswith(rest[:_SAME]):
         return more if len(rest) >= len(so_far.strip()) else so_far
-    longest = min(len(so_far), len(rest), _LONGEST_OVERLAP)
-    for size in range(longest, _SHORTEST_OVERLAP - 1, -1):
+    longest = min(len(so_far), len(rest), _MAX_OVERLAP_CHARS)
+    for size in range(longest, _MIN_OVERLAP_CHARS - 1, -1):
         if so_far.endswith(rest[:size]):
             return so_far + rest[size:]
     return so_far + more

@@ -22,10 +22,8 @@ from deep_research.text.sentences import CLOSING, END_MARKS
 MAX_QUOTE_CHARS = 20_000  # characters of a quote that is looked for otherwise than as it stands
 PARTS = 6  # of a quote, at most
 NEAR_CHARS = 500  # characters between two parts that become one span: what was left out is short enough to be read along
-MIN_WORDS, MIN_NEAR_WORDS = (
-    3,
-    2,
-)  # content words of a part, and of one that is near the next: fewer stand in any text
+# Content words of a part, and of one that is near the next: fewer stand in any text.
+MIN_WORDS, MIN_NEAR_WORDS = 3, 2
 _LEFT_OUT = regex(r"\[\s{0,9}(?:…|\.{3,9})\s{0,9}\]|\(\s{0,9}(?:…|\.{3,9})\s{0,9}\)|…|\.{3,}")
 
 Wanted = tuple[str, str, int]  # a quote, the source that it is said to be of, and after which place of it

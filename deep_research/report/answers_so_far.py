@@ -20,7 +20,7 @@ from deep_research.state.identity import normalised
 MAX_SENTENCES = 3  # of an answer
 MAX_SENTENCE_CHARS = 500
 MAX_REASON_CHARS = 300
-MIN_RELEVANCE = 0.3  # least relevance, as a share of that of the first finding
+MIN_RELEVANCE_SHARE = 0.3  # least relevance, as a share of that of the first finding
 MAX_COMPARED = 12  # best supported findings that are looked at for the kind of answer
 MAX_READ_CHARS = 2_000  # of a finding
 _BY_CONFIDENCE = {level: place for place, level in enumerate(reversed(ConfidenceLevel))}
@@ -178,7 +178,7 @@ class _Answers:
         inquiry = parse_question(question if part is None else self.state.query)
         inquiry = inquiry if part is None else inquiry.of_part(part)
         asked = frozenset(inquiry.terms)
-        least = MIN_RELEVANCE * findings[0].relevance
+        least = MIN_RELEVANCE_SHARE * findings[0].relevance
         best = sorted(
             (each for each in findings[:MAX_COMPARED] if each.relevance >= least),
             key=lambda each: (

@@ -134,6 +134,7 @@ class DeepResearch(RunControl):
         self._settings = self._resolved.settings
         if self._settings.log_level:
             configure(self._settings.log_level, self._settings.log_format)
+        self._shared_budget = as_shared(shared_budget)
         handed_over = None if isinstance(memory, str) else memory
         used_memory = chosen_memory(handed_over, self._settings)
         self._own_memory = used_memory if handed_over is None else None
@@ -155,13 +156,13 @@ class DeepResearch(RunControl):
         self._variants = EngineVariants(self._resolved, arguments, clock)
         self._parts = self._variants.own
         super().__init__(self._parts.store, used_memory)
-        self._shared_budget = as_shared(shared_budget)
         self._requests = RequestBuilder(
             self._variants,
             self._resolved,
             chosen_users(users, self._settings),
             budget=budget,
             shared_budget=self._shared_budget,
+            refuse_closed=self._refuse_closed,
         )
         self._feed = Feed()
         self._live_runs = LiveRuns(self._parts.store, self._feed)
@@ -293,7 +294,7 @@ class DeepResearch(RunControl):
         """Return the id of the run that was submitted with an idempotency key, or None. Raises the errors of `submit`."""
         from deep_research.research.submissions import checked_key
 
-        request = await self._request(query, options)
+        request = await self._requests.build(query, options)
         run_id = keyed_run_id(request.options.user_id, checked_key(idempotency_key))
         try:
             await self._check_repeated(run_id, request, options)
@@ -319,7 +320,7 @@ class DeepResearch(RunControl):
         """
         from deep_research.assembly.run_estimate import estimated
 
-        request = await self._request(query, options)
+        request = await self._requests.build(query, options)
         return await estimated(request.parts, request.question, request.options)
 
     estimate = plain(aestimate)
@@ -344,7 +345,7 @@ class DeepResearch(RunControl):
         return parts.destinations
 
     def _files_read(self) -> int | None:
-        """Return how many local documents the current indexing has read; None without a corpus."""
+        """Return how many local documents the current indexing has read; None when none is under way."""
         corpus = self._parts.sources.corpus
         return corpus.files_read if corpus is not None else None
 
@@ -438,19 +439,13 @@ class DeepResearch(RunControl):
     # Internal
 
     async def _new_request(self, query: str, options: Mapping[str, Any]) -> Request:
-        """As `_request`, for a new run. Raises `RunNotFoundError` if the previous run does not exist, or belongs to
+        """Build the request for a new run. Raises `RunNotFoundError` if the previous run does not exist, or belongs to
         another user."""
-        request = await self._request(query, options)
+        request = await self._requests.build(query, options)
         previous = request.options.previous_run_id
         if previous is not None and (await self._row(previous)).user_id != request.options.user_id:
             raise RunNotFoundError.of(previous)
         await self._prepare(request.parts)
-        return request
-
-    async def _request(self, query: str, options: Mapping[str, Any]) -> Request:
-        self._refuse_closed()
-        request = await self._requests.build(query, options)
-        self._refuse_closed()
         return request
 
     async def _prepare(self, parts: Parts) -> None:

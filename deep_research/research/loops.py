@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from deep_research.errors import ReentrantCallError
@@ -48,7 +49,7 @@ class BackgroundLoop:
             return future.result()
         except KeyboardInterrupt:
             future.cancel()
-            self._settle(future)
+            self._settle()
             raise
 
     def close(self) -> None:
@@ -74,15 +75,12 @@ class BackgroundLoop:
         """Whether this is the loop's own thread."""
         return threading.current_thread() is self._thread and self._pid == os.getpid()
 
-    def _settle(self, future: Future[Any]) -> None:
+    def _settle(self) -> None:
         """Wait at most 10 seconds until cancelled work is told so, which a loop that is busy does late."""
-        try:
-            # `cancel` ends the future at once, and leaves the cancellation of the task to the loop. The loop does that
-            # before it runs this `sleep`.
+        # `cancel` ends the future at once, and leaves the cancellation of the task to the loop. The loop does that
+        # before it runs this `sleep`.
+        with suppress(CancelledError, TimeoutError, KeyboardInterrupt):
             self.submit(asyncio.sleep(0)).result(timeout=_GRACE_SECONDS)
-            future.result(timeout=_GRACE_SECONDS)
-        except (CancelledError, TimeoutError, KeyboardInterrupt):
-            return
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._gate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class Request:
 
 
 class RequestBuilder:
-    """Builds the requests of one engine."""
+    """Builds the requests of one engine. ``refuse_closed`` raises `UsageError` once the engine is closed."""
 
     def __init__(
         self,
@@ -41,18 +41,22 @@ class RequestBuilder:
         *,
         budget: Budget | None,
         shared_budget: Sequence[SharedBudget],
+        refuse_closed: Callable[[], None],
     ) -> None:
         self._variants = variants
         self._resolved = resolved
         self._users = users
         self._budget = budget
         self._shared_budget = shared_budget
+        self._refuse_closed = refuse_closed
 
     async def build(self, query: str, options: Mapping[str, Any]) -> Request:
         """Check a question and the options of its run. Raises `UsageError`, `SettingsError`, `ConfigurationError`,
         `RightError` for an unknown user, and what the directory of users raises."""
         settings = self._resolved.settings
+        self._refuse_closed()
         user = await self._user(options.get("user_id"))
+        self._refuse_closed()
         question = checked_question(query, settings.max_question_chars)
         values = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         shared = (*self._shared_budget, *as_shared(values.pop("shared_budget", None)))

@@ -35,7 +35,7 @@ SESSION_TOKENS = 2_000  # of a summary, where no setting says more
 
 class SessionSummary(Record):
     """A session as it is listed. ``title`` is the one that the user gave it, ``question`` that of its first run, and
-    ``turns`` counts its runs."""
+    ``turns`` counts its runs; the latest of them is ``latest_run_id``, created at ``latest_run_at``."""
 
     session_id: str
     user_id: str | None = None
@@ -44,6 +44,8 @@ class SessionSummary(Record):
     turns: int
     created_at: datetime
     updated_at: datetime
+    latest_run_id: str
+    latest_run_at: datetime
 
 
 class SessionTurn(Record):
@@ -74,21 +76,19 @@ class Sessions(Runs):
     async def asessions(
         self, *, user: str | None = None, limit: int | None = None
     ) -> Sequence[SessionSummary]:
-        """Return the sessions, or those of one ``user``, latest update first, at most ``limit``. Raises `UsageError`."""
+        """Return the sessions, or those of one ``user``, the one with the latest run first, at most ``limit``. Raises
+        `UsageError`.
+        """
         check_limit(limit)
         rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(user=user))
         by_session: defaultdict[tuple[str, str | None], list[RunRow]] = defaultdict(list)
         for row in rows:
             if row.session_id is not None:
                 by_session[row.session_id, row.user_id].append(row)
-        listed = [_summary(*key, rows) for key, rows in by_session.items()]
-        listed.sort(key=lambda each: (each.updated_at, each.user_id or "", each.session_id), reverse=True)
-        listed = listed[:limit]
-        titles = {user: await self._titles(user) for user in {each.user_id for each in listed}}
-        return [
-            each.model_copy(update={"title": titles[each.user_id].get(each.session_id, "")})
-            for each in listed
-        ]
+        # Rows come newest first, and so do the sessions by their latest run.
+        listed = list(by_session.items())[:limit]
+        titles = {user: await self._titles(user) for user in {key[1] for key, _ in listed}}
+        return [_summary(*key, rows, titles[key[1]].get(key[0], "")) for key, rows in listed]
 
     async def _titles(self, user_id: str | None) -> dict[str, str]:
         """The titles of a user's sessions, by their ids."""
@@ -178,14 +178,17 @@ def _title_id(session_id: str) -> str:
     return f"session:{sha256_hex(session_id.encode())[:24]}"
 
 
-def _summary(session_id: str, user_id: str | None, rows: Sequence[RunRow]) -> SessionSummary:
+def _summary(session_id: str, user_id: str | None, rows: Sequence[RunRow], title: str) -> SessionSummary:
     return SessionSummary(
         session_id=session_id,
         user_id=user_id,
+        title=title,
         question=rows[-1].query,
         turns=len(rows),
         created_at=rows[-1].created_at,
         updated_at=max(row.updated_at for row in rows),
+        latest_run_id=rows[0].run_id,
+        latest_run_at=rows[0].created_at,
     )
 
 

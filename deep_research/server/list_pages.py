@@ -76,23 +76,17 @@ def entry_behind_cursor(cursor: str) -> MemoryEntry | str:
 def page_of_sessions(
     sessions: Sequence[SessionSummary], after: str | None, limit: int
 ) -> tuple[Sequence[SessionSummary], str | None]:
-    """Return one page of the sessions, latest update first, and the cursor of the next page. The cursor names a time: a
-    session that gets a new turn between two pages moves to the front, and no later page repeats another. Raises
-    `UsageError` for what is no cursor."""
+    """Return one page of the sessions, and the cursor of the next page. The cursor names the latest run of the last
+    session: a session that gets a new turn moves to the front, and later pages repeat no other. Raises `UsageError` if
+    ``after`` is not a cursor."""
     if after is not None:
-        last = _decoded(after)
-        try:
-            datetime.fromisoformat(last.partition(" ")[0])
-        except ValueError:
-            raise _no_cursor() from None
-        sessions = [session for session in sessions if _session_place(session) < last]
+        last = run_behind_cursor(after)
+        place = (last.created_at, last.research_id)
+        sessions = [each for each in sessions if (each.latest_run_at, each.latest_run_id) < place]
     page = sessions[:limit]
-    return page, _encoded(_session_place(page[-1])) if len(sessions) > limit else None
-
-
-def _session_place(session: SessionSummary) -> str:
-    moment = session.updated_at.astimezone(UTC).isoformat(timespec="microseconds")
-    return f"{moment} {session.user_id or ''} {session.session_id}"
+    if len(page) == len(sessions):
+        return page, None
+    return page, _encoded(f"{page[-1].latest_run_at.isoformat()} {page[-1].latest_run_id}")
 
 
 def slice_page(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], str | None]:

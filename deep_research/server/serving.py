@@ -49,12 +49,14 @@ class ServerOptions:
     routes: Routes = "all"
 
     def check(self) -> None:
-        """Raises `UsageError` for a server without tokens that others could reach."""
-        if self.tokens is None and not _is_loopback(self.host):
-            raise UsageError(
-                f"Other machines can reach a server on {self.host}, so it needs tokens.",
-                hint="`deep-research token add NAME` creates one; or remove --host.",
-            )
+        """Raises `UsageError` for a server without tokens that others could reach, by its address or through a proxy."""
+        options = (("--host", self.host), *(("--allowed-host", host) for host in self.allowed_hosts))
+        for option, host in options:
+            if self.tokens is None and not _is_loopback(host):
+                raise UsageError(
+                    f"Other machines can reach a server on {host}, so it needs tokens.",
+                    hint=f"`deep-research token add NAME` creates one; or remove {option}.",
+                )
 
 
 async def serve(

@@ -143,9 +143,8 @@ def _model_fell_back(state: FoldState, event: ev.ModelFellBack) -> None:
 @reducers.on(ev.HookFailed)
 def _hook_failed(state: FoldState, event: ev.HookFailed) -> None:
     error = event.error.rstrip(".")
-    message = (
-        f"The hook {event.hook} failed and was ignored: {error}. Fix it; strict_hooks shows where it fails."
-    )
+    outcome = "failed, so the run was refused" if event.hook == "admit" else "failed and was ignored"
+    message = f"The hook {event.hook} {outcome}: {error}. Fix it; strict_hooks shows where it fails."
     current = state.notices.get(("hook", message))
     state.add_notice(Notice(name="hook", message=message, count=1 + (current.count if current else 0)))
 

@@ -66,9 +66,10 @@ change what the next specialist does. Say "" if there is nothing worth saying; p
 ORIGIN = "supervisor"
 _IN_VAIN = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # the service does not answer, or not us
 log = get_log("thinking")
+# The lead.
 ACTION = "wave"  # of the decisions that are recorded
 LEAD_OUTPUT_TOKENS = 2_500  # thoughts included
-RESULTS_SHARE = 0.7  # of the room
+LEAD_RESULTS_SHARE = 0.7  # of the room
 MAX_FACTS, MAX_FACT_CHARS = 12, 400  # of a task
 MAX_ANSWER_CHARS, MAX_REASON_CHARS = 1_200, 400
 LEAD_SYSTEM = f"""\
@@ -348,7 +349,7 @@ def _message(state: DeepResearchState, wave_count: int, room: Room) -> Message:
     message.add("What the tasks came to, the first one first:")
     titles = {source.id: source.title for source in state.sources}
     tasks = [task for task in state.tasks if task.is_settled]
-    share = RESULTS_SHARE / max(1, len(tasks))
+    share = LEAD_RESULTS_SHARE / max(1, len(tasks))
     for number, task in enumerate(tasks, 1):
         text = message.within("\n".join(_result(task, titles)), share, "what tasks found")
         message.material(f"task {number}", text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from functools import partial
 
@@ -13,7 +12,7 @@ from deep_research.errors import (
 from deep_research.state import RunStatus
 from deep_research.state.journal import Content
 from deep_research.store import Lane
-from deep_research.testing.patience import PATIENCE_SECONDS, until
+from deep_research.testing.patience import PATIENCE_SECONDS, wait_until
 from deep_research.testing.store_bench import (
     Bench,
     Listener,
@@ -382,7 +381,7 @@ def a_heartbeat_keeps_the_lease(bench: Bench) -> None:
     bench.store.watch(lane, listener.watch())
     before = bench.store.run("run-1").lease_until
     bench.now += 5
-    asyncio.run(until(lambda: bench.store.run("run-1").lease_until > before))
+    wait_until(lambda: bench.store.run("run-1").lease_until > before)
     expect_busy(lambda: bench.another().acquire("run-1", bench.owner("two")))
 
 

@@ -27,7 +27,7 @@ CHARACTERS = f"{_HAN_AND_KANA}{_HANGUL}{_THAI_TO_BURMESE}"  # for a set of a pat
 RUN = regex(f"([{CHARACTERS}]+)")
 # Two characters of the script in which Japanese writes endings, particles and the verbs that help.
 _JOINING = regex("[\u3041-\u3096]{2}")
-# The first bytes of such characters in UTF-8 stand for nothing else there but some symbols and other scripts.
+# The first bytes of `CHARACTERS` in UTF-8 stand for nothing else there but some symbols and other scripts.
 _OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEE), 0xEF, 0xF0)))
 
 

@@ -182,7 +182,7 @@ def test_a_planner_with_a_model_sees_titles_and_snippets_of_one_search_which_cou
     assert "- Page 0: Snippet 0\n- Page 1: Snippet 1" in said
     assert f"Page {GLANCED_AT}" not in said
     assert web.asked == [after.query]
-    assert web.requests[0].filters.domains == ("ok.example",)
+    assert (web.requests[0].filters.domains, web.requests[0].limit) == (("ok.example",), GLANCED_AT)
     assert (after.usage.searches, len(after.first_look.snippets)) == (1, GLANCED_AT)
     later, (again,) = glanced(work, web, first_look=after.first_look, usage=after.usage)
     assert "- Page 0: Snippet 0" in again

@@ -166,18 +166,18 @@ def test_lists_page_without_gap_or_repeat_while_runs_come_and_go(
 def test_the_pages_of_sessions_repeat_none_when_one_gets_a_new_turn(
     client: TestClient, engine: DeepResearch
 ) -> None:
-    names = [f"session {number}" for number in range(4)]
+    names = [*(f"session {number}" for number in range(3)), "session 3 " + 190 * "ö"]
     for name in names:
         submit(client, session_id=name)
     first = client.get("/v1/sessions", params={"limit": 2}).json()
-    assert [session["session_id"] for session in first["data"]] == ["session 3", "session 2"]
-    submit(client, session_id="session 3")
+    assert [session["session_id"] for session in first["data"]] == [names[3], names[2]]
+    submit(client, session_id=names[3])
     second = client.get("/v1/sessions", params={"limit": 2, "after": first["next"]}).json()
-    assert [session["session_id"] for session in second["data"]] == ["session 1", "session 0"]
+    assert [session["session_id"] for session in second["data"]] == [names[1], names[0]]
     assert second["next"] is None
     newest = client.get("/v1/sessions", params={"limit": 1}).json()["data"]
-    assert [(session["session_id"], session["turns"]) for session in newest] == [("session 3", 2)]
-    for wrong in ("no-cursor", "bm90IGE", first["next"][1:]):
+    assert [(session["session_id"], session["turns"]) for session in newest] == [(names[3], 2)]
+    for wrong in ("no-cursor", "bm90IGE", "MjAyNjAxMDE", first["next"][1:]):
         assert client.get("/v1/sessions", params={"after": wrong}).status_code == 422, wrong
 
 

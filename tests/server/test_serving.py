@@ -83,9 +83,11 @@ def test_a_server_takes_up_what_another_left(tmp_path: Path) -> None:
 def test_a_server_without_tokens_is_for_this_machine_alone(host: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs tokens"):
         ServerOptions(host=host).check()
+    with pytest.raises(UsageError, match="needs tokens"):  # a proxy hands it on
+        ServerOptions(allowed_hosts=[host]).check()
     path = tmp_path / "tokens.jsonl"
     add_token(path, "alice")
-    ServerOptions(host=host, tokens=TokenFile(path)).check()
+    ServerOptions(host=host, allowed_hosts=[host], tokens=TokenFile(path)).check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -279,7 +280,7 @@ def test_a_wrong_member_of_a_run_is_refused(tasks: Any, line: str, tmp_path: Pat
 def test_a_deep_run_keeps_the_members_that_were_named(tmp_path: Path) -> None:
     with DeepResearch(corpus=tmp_path, data_dir=tmp_path, tasks={"max_retries": 2}) as engine:
         values = {"depth": "deep", "tasks": {"max_steps": 3}}
-        options = engine._deeper(engine.settings.settings.run_options(**values), values)
+        options = asyncio.run(engine._requests.build("How tall is it?", values)).options
     assert options.tasks == TaskSettings(max_retries=2, max_steps=3)
     assert options.report_words > RunOptions().report_words
 

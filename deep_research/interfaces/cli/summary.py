@@ -152,8 +152,8 @@ def _completed_words(session: Look, result: ResearchResult) -> tuple[str, str]:
 
 
 def _aborted_words(result: ResearchResult, resume: str) -> tuple[str, str]:
-    partial = f" A partial report was written from {_counts(result)}." if result.report else ""
-    sentence = f"Aborted ({result.reason}): {result.message or ''}{partial}"
+    partial = f"A partial report was written from {_counts(result)}." if result.report else ""
+    sentence = " ".join(filter(None, (f"Aborted ({result.reason}):", result.message, partial)))
     if result.state.question and resume:
         return f"{sentence} Answer and continue with:", f"{resume} --answer TEXT"
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))

@@ -1,4 +1,4 @@
-"""Quotes of a reading that support no finding: locates them, and asks the model once for better ones."""
+"""Findings whose quotes do not support them, or stand in no source: asks the model once for better quotes or words."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MAX_QUOTE_CHARS = 800  # that are shown
 MAX_PASSAGE_CHARS = 1_500
 MAX_PASSAGES = 2  # that come near the words of a finding
 MAX_SHOWN_PASSAGES = 5  # beside a finding
-MIN_SHARED_SHARE = 0.4  # of its words must stand in one passage; else a quote is invented, and not asked for
+MIN_SHARED_SHARE = 0.4  # of the words of a quote or finding; less in every passage means that it is invented
 TOKENS_PER_READING = 20_000, 6_000  # in and out, kept free for each reading that is still to come
 
 SYSTEM = f"""\

@@ -39,7 +39,7 @@ MIN_QUERY_CHARS = 10
 MIN_QUERY_WORDS = 2  # that are enough, however short they are written
 
 log = get_log("planning")
-MOST_PARTS, LONGEST_PART = 20, 400  # parts that are looked at one by one, and characters of each
+MAX_PARTS, MAX_PART_CHARS = 20, 400  # parts that are looked at one by one
 Look = Callable[[str], Awaitable[FirstLook | None]]
 Glance = Callable[[DeepResearchState], Awaitable[FirstLook | None]]
 
@@ -243,18 +243,18 @@ def _as_it_stands(question: str) -> PlannerOutput:
 def parts_of(answer: PlannerOutput, state: DeepResearchState) -> tuple[QuestionPart, ...]:
     """The parts that the planner sees, in its order, by which it numbers them, empty ones too; else those that the
     question shows."""
-    texts = [" ".join(item.text.split())[:LONGEST_PART] for item in answer.parts]
+    texts = [" ".join(item.text.split())[:MAX_PART_CHARS] for item in answer.parts]
     if not any(texts):
         return question_parts(state.query)
     parts = [
         QuestionPart(id=part_id(text), text=text, expects=item.expects if item.expects in KINDS else "")
         for text, item in zip(texts, answer.parts, strict=True)
     ]
-    if len(parts) <= MOST_PARTS:
+    if len(parts) <= MAX_PARTS:
         return tuple(parts)
     # What is too much to be looked at part by part is one part together: nothing that is asked is lost.
-    rest = "; ".join(part.text for part in parts[MOST_PARTS - 1 :] if part.text)
-    return (*parts[: MOST_PARTS - 1], QuestionPart(id=part_id(rest), text=rest))
+    rest = "; ".join(part.text for part in parts[MAX_PARTS - 1 :] if part.text)
+    return (*parts[: MAX_PARTS - 1], QuestionPart(id=part_id(rest), text=rest))
 
 
 def numbered(

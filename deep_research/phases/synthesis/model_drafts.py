@@ -35,7 +35,7 @@ _FORGED = regex(
 _SPELT = regex(r"finding[ \t]{1,3}(?=\d)", re.IGNORECASE)
 _ROUND = regex(rf"(?<![ \t])[ \t]*+\({_NAMES}\)", re.IGNORECASE)
 _RANGE = regex(r"F(\d{1,4})\**\s*[–-]\s*\**F(\d{1,4})", re.IGNORECASE)
-MAX_RANGE_COUNT = 20
+MAX_RANGE_LENGTH = 20
 _THOUGHTS = regex(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _MARKED = regex(r"^.*<<[0-9a-f]{16} [^>\n]{0,80}>>.*\n?", re.MULTILINE)
 _TITLE = regex(r"^#[ \t]+(.+?)[ \t#]*(?:\n|\Z)", re.MULTILINE)
@@ -145,7 +145,7 @@ def _demoted(body: str) -> str:
 
 def _counted_out(match: re.Match[str]) -> str:
     first, last = int(match.group(1)), int(match.group(2))
-    return ", ".join(f"F{n}" for n in range(first, min(last, first + MAX_RANGE_COUNT) + 1))
+    return ", ".join(f"F{n}" for n in range(first, min(last, first + MAX_RANGE_LENGTH) + 1))
 
 
 def _problem(body: str, references: int) -> str:

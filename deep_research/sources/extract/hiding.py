@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from deep_research.patterns import regex
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_STYLE_CHARS = 2_000  # characters of a style that are looked at
 _COMMENT = regex(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_IMPORTANT = regex(r"!\s{0,20}important")
+_IMPORTANT = regex(r"!\s*+important\Z")
 _NUMBER = regex(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
 # Roughly.
 _PIXELS_PER_UNIT = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0,
@@ -79,11 +80,13 @@ def drop_hidden(tree: HtmlElement, *, keeps_main_text: bool = True) -> None:
 
 @lru_cache(maxsize=512)
 def style_hides(style: str) -> bool:
-    """Whether a ``style`` attribute keeps the text of its element from being seen."""
-    properties = _declarations(style)
-    size = _pixels(
-        properties.get("font-size") or properties.get("font", "").partition("/")[0].rpartition(" ")[2]
-    )
+    """Whether a ``style`` attribute keeps the text of its element from being seen: by what comes last, or by what is
+    important. An important value that no browser knows does not show what a later one hides."""
+    return any(map(_hide, (_declarations(style), _declarations(style, by_importance=False))))
+
+
+def _hide(properties: dict[str, str]) -> bool:
+    size = _pixels(properties.get("font-size", ""))
     return (
         properties.get("display") == "none"
         or properties.get("visibility") in ("hidden", "collapse")
@@ -99,18 +102,23 @@ def style_hides(style: str) -> bool:
     )
 
 
-def _declarations(style: str) -> dict[str, str]:
-    """The properties by name. Of several declarations of one property the last counts, as in CSS, or the last
-    important one."""
-    properties: dict[str, str] = {}
-    important: set[str] = set()
+def _declarations(style: str, *, by_importance: bool = True) -> dict[str, str]:
+    """The properties by name, with the size of a font and the color of a background by their own. Of several
+    declarations of a property the last counts; ``by_importance``: the last important one, if there is any."""
+    declarations: list[tuple[bool, str, str]] = []
     for declaration in _COMMENT.sub("", style[:_MAX_STYLE_CHARS].lower()).split(";"):
-        name, colon, value = declaration.partition(":")
-        name, (value, marks) = name.strip(), _IMPORTANT.subn(" ", value)
-        if colon and (marks or name not in important):
-            properties[name] = " ".join(value.split())
-            important.update([name] if marks else ())
-    return properties
+        name, colon, text = (part.strip() for part in declaration.partition(":"))
+        value, marks = _IMPORTANT.subn("", text)
+        if not colon or not value.strip():
+            continue
+        is_important, value = by_importance and bool(marks), " ".join(value.split())
+        declarations.append((is_important, name, value))
+        if name == "font":
+            size = value.partition("/")[0].rpartition(" ")[2]
+            declarations.append((is_important, "font-size", size))
+        elif name == "background":
+            declarations.append((is_important, "background-color", value))
+    return {name: value for _, name, value in sorted(declarations, key=itemgetter(0))}
 
 
 def _pixels(value: str) -> float | None:
@@ -142,7 +150,7 @@ def _is_unseen_by_color(properties: dict[str, str]) -> bool:
     color = properties.get("-webkit-text-fill-color") or properties.get("color", "")
     if not color:
         return False
-    behind = properties.get("background-color") or properties.get("background", "")
+    behind = properties.get("background-color", "")
     return _CLEAR.match(color) is not None or _plain(color) == _plain(behind)
 
 

@@ -46,7 +46,10 @@ _MODULE = regex(r"(?:import|export)\b")  # opens a block of MDX that is code
 _TELLING = ("question", "title", "label", "summary")  # what a component says of itself
 _ATTRIBUTE = regex(r"([\w-]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
 _HIDDEN = words("script style template svg iframe")
-_SAID = {("br", False): "\n"} | {(name, True): END for name in MARKS}  # and whether it is closed
+# What stands for a tag, by its name and whether it closes.
+_SAID = {("br", False): "\n"} | {
+    (name, closes): END if closes else mark for name, mark in MARKS.items() for closes in (True, False)
+}
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
@@ -68,9 +71,6 @@ def readable(text: str, *, is_mdx: bool = False) -> str:
     if any(token.level >= _MAX_DEPTH - 1 for token in tokens):
         raise RecursionError
     return _Reader(tokens, is_mdx).read()
-
-
-_SAID |= {(name, False): mark for name, mark in MARKS.items()}
 
 
 class _Tag(NamedTuple):

@@ -40,7 +40,7 @@ _REL = regex(r"\brel\s{0,3}=\s{0,3}[\"']?([\w -]{1,60})", re.IGNORECASE)
 _HREF = regex(r"\bhref\s{0,3}=\s{0,3}[\"']?([^\"'\s>]{1,300})", re.IGNORECASE)
 _NEXT = words("next prev previous forward back weiter zurück suivant précédent siguiente anterior")
 _TOP = words("index contents start home toc top up inhalt inhaltsverzeichnis sommaire índice")
-_NAMES = (
+_DATE_NAMES = (  # of the meta elements that may give the day of publication
     *("article:published_time", "og:article:published_time", "article:published", "article:publicationdate"),
     *("datepublished", "dc.date.issued", "dcterms.issued", "citation_publication_date", "citation_date"),
     *("citation_online_date", "publish-date", "publish_date", "publishdate", "published_at", "pubdate"),
@@ -188,7 +188,7 @@ def published(
     others = [each for each in objects if _MAY_BE_ALL.search(_type(each))]
     candidates = [
         *_values(main, "datePublished"),
-        *chain.from_iterable(metas.get(name, ()) for name in _NAMES),
+        *chain.from_iterable(metas.get(name, ()) for name in _DATE_NAMES),
     ]
     created = [
         *_values(others, "datePublished", "uploadDate"),

@@ -39,6 +39,7 @@ _NO_SIGN = regex(
     r"link|share|copy|edit|delete|search|back|next|previous)\b",
     re.IGNORECASE,
 )
+# Of text that is laid out with spaces (`pre`).
 PROSE_SHARE = 0.75  # of the words of a text that are letters alone; of code it is a half at most
 MOSTLY_SHARE = 0.5  # of the text of its page: what is less is an example in it
 MIN_BLOCKS = 3

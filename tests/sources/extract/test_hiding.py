@@ -23,6 +23,11 @@ HIDING = """display:none
 DISPLAY : NONE !important
 display:none!important;display:block
 display: none ! important; display: block
+display:none!                              important;display:block
+display:x!important;display:none
+display:none;display:!important
+font-size:16px;font:0/0 a!important
+background:#fff;background-color:red;background:#fff;color:#fff
 display:/* x */none
 visibility:hidden
 visibility: collapse
@@ -53,8 +58,10 @@ zoom:0
 filter:opacity(0)
 mso-hide:all""".splitlines()
 SHOWING = """
-display:block!important;display:none
 display:none;display:block
+display:none;display:block!important
+font:0/0 a;font-size:16px
+background:#fff;background-color:#000;color:#fff
 color:red
 color:#fff
 color:white;background:#003366
