@@ -1,5 +1,5 @@
-"""The input that all agents share, and the searches that an agent proposes: the one place that all queries of a model
-pass."""
+"""The input that all agents share, and the searches that an agent proposes: here each query of a model passes
+`askable`."""
 
 from __future__ import annotations
 

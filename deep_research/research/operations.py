@@ -76,8 +76,8 @@ _PARAMETERS = {
         Parameter("not_before", "Earliest start of the run.", "TIME"),
     ),
     "work": (
-        Parameter("concurrency", "Work on N runs at once.", "N"),
-        Parameter("once", "End when no run is left."),
+        Parameter("concurrency", "Work on at most N runs at once; by default 4.", "N"),
+        Parameter("once", "End when no run can be started now."),
     ),
     "resume": (
         Parameter("answer", "Answer to the question of a parked run, as for `answer`.", "TEXT"),
@@ -90,7 +90,7 @@ _PARAMETERS = {
         Parameter(
             "value", "The answer: a text, or JSON in the form that `waiting` shows.", "VALUE", True, False
         ),
-        Parameter("run", "Continue the run here; else it takes the answer when it continues."),
+        Parameter("run", "Continue the run here. Otherwise the answer is kept until it continues."),
     ),
     "steer": (
         Parameter("text", "Guidance, applied from the next step on.", "TEXT", positional=True),
@@ -162,7 +162,7 @@ _PARAMETERS = {
         Parameter("everything", "All entries of the user."),
         _USER,
     ),
-    "drain": (Parameter("seconds", "Seconds to wait for the end of their units.", "S"),),
+    "drain": (Parameter("seconds", "Seconds that runs get to finish their current step.", "S"),),
 }
 
 
@@ -180,13 +180,24 @@ _TABLE = (
     ),
     _row("work", ADMIN, "int", "Work on submitted runs."),
     _row("estimate", CREATE, "Estimate", "Estimate what a run may use, without starting it.", options=True),
-    _row("resume", CONTROL, "ResearchResult", "Continue a parked, aborted or interrupted run.", of_run=True),
+    _row(
+        "resume",
+        CONTROL,
+        "ResearchResult",
+        "Continue a run that is parked, aborted, interrupted or capped.",
+        of_run=True,
+    ),
     _row("answer", CONTROL, "ResearchResult | None", "Answer a parked run, and continue it.", of_run=True),
     _row("steer", CONTROL, "None", "Give a run guidance while it works.", of_run=True),
     _row("pause", CONTROL, "None", "Park a run before its next step.", of_run=True),
     _row("cancel", CONTROL, "RunSummary", "Cancel a run; it keeps what it found.", of_run=True),
     _row("waiting", READ, "Sequence[Waiting]", "List the parked runs, what they wait for, and until when."),
-    _row("wake", ADMIN, "Sequence[ResearchResult]", "Continue the parked runs whose time has come."),
+    _row(
+        "wake",
+        ADMIN,
+        "Sequence[ResearchResult]",
+        "Continue the parked runs that are due, or that have an answer.",
+    ),
     _row("list", READ, "Sequence[RunSummary]", "List the runs and their progress, newest first."),
     _row(
         "status",
@@ -201,11 +212,16 @@ _TABLE = (
     _row("text", READ, "str", "Return the saved text of a source, a citation or a content hash."),
     _row("pack", READ, "Manifest", "Write a run with all its evidence to one file.", of_run=True),
     _row("verify", READ, "Verification", "Check that a pack, or a run, is unchanged.", of_run=True),
-    _row("delete", DELETE, "None", "Remove a run and its saved texts.", of_run=True),
+    _row("delete", DELETE, "None", "Remove a run, and the saved texts that no other run uses.", of_run=True),
     _row("sessions", READ, "Sequence[SessionSummary]", "List the sessions, latest first."),
     _row("session_turns", READ, "Sequence[SessionTurn]", "Return the turns of a session, oldest first."),
     _row("session_rename", CONTROL, "None", "Give a session a title."),
-    _row("session_delete", DELETE, "int", "Delete the runs of a session."),
+    _row(
+        "session_delete",
+        DELETE,
+        "int",
+        "Delete the runs of a session; none while one of them is in progress.",
+    ),
     _row("memory_list", READ, "Sequence[MemoryEntry]", "List the memory of a user, newest first."),
     _row("memory_show", READ, "MemoryEntry", "Return one entry of a user's memory."),
     _row("memory_add", CONTROL, "MemoryEntry", "Add an entry to a user's memory."),

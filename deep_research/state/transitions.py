@@ -83,7 +83,7 @@ def _rows() -> tuple[Transition, ...]:
     row(n.ABORTED, n.RESUME_POINT, "resume", lambda s: s.resumed)
     for phase in PHASES:
         row(phase, n.ABORTED, "cancelled, timeout, config or error", lambda s: s.stop is not None)
-        row(phase, n.PARKED, "a hook waits, or no model can be reached", lambda s: s.park)
+        row(phase, n.PARKED, "it waits: for an answer, a service or a resume", lambda s: s.park)
     for phase in PHASES[1:]:
         row(phase, n.PLANNING, "plan again, once per iteration", lambda s: s.replan)
     for phase in PHASES:

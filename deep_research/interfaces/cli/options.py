@@ -170,8 +170,8 @@ def _server(name: str, summary: str, port: int) -> Command:
         Option("--host HOST", "Address to listen on; by default 127.0.0.1."),
         Option("--port N", f"Port to listen on; by default {port}."),
         _TOKENS,
-        Option("--concurrency N", "Work on N runs at once."),
-        Option("--drain-seconds N", "Seconds that runs get to finish a step when the server stops."),
+        Option("--concurrency N", "Work on at most N runs at once; by default 4."),
+        Option("--drain-seconds N", "Seconds that runs get to finish a step at the end; by default 10."),
         Option("--allowed-host NAME", "Host name by which clients reach it; repeatable.", repeats=True),
         _SAMPLE,
     )
@@ -203,7 +203,7 @@ COMMANDS = (
             Option("--agents FILE", "File (TOML) of services with more capabilities."),
             Option(
                 "--approve NAME",
-                "Allow this capability to change or send something; repeatable.",
+                "Allow one call of this capability, which may change or send something.",
                 repeats=True,
             ),
             Option("--format NAME", "Format of the document: html or docx.", choices=_FORMATS),
@@ -247,9 +247,11 @@ COMMANDS = (
         ),
         (
             _TOKENS,
-            Option("--role ROLE", "Rights of the token: reader, runner, admin.", choices=_ROLES),
+            Option(
+                "--role ROLE", "Rights of the token: reader, runner (the default), admin.", choices=_ROLES
+            ),
             Option("--user ID", "The user_id of its runs; by default NAME."),
-            Option("--max-open-runs N", "Cap on its runs in progress."),
+            Option("--max-open-runs N", "Cap on its runs that are queued, running or interrupted."),
             Option("--max-usd USD", "Cap on the dollars of each of its runs.", name="max_usd_of_run"),
         ),
         ("add", "list", "revoke"),
