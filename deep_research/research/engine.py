@@ -265,7 +265,7 @@ class DeepResearch(RunControl):
         Example:
             run_id = engine.submit("Who built Bell Rock?", idempotency_key="order-1874")
         """
-        from deep_research.research.submissions import checked_key, queue_place
+        from deep_research.research.request import checked_key, queue_place
 
         if options.get("shared_budget") is not None:
             raise UsageError(
@@ -292,7 +292,7 @@ class DeepResearch(RunControl):
         self, query: str, idempotency_key: str, **options: Unpack[RunArguments]
     ) -> str | None:
         """Return the id of the run that was submitted with an idempotency key, or None. Raises the errors of `submit`."""
-        from deep_research.research.submissions import checked_key
+        from deep_research.research.request import checked_key
 
         request = await self._requests.build(query, options)
         run_id = keyed_run_id(request.options.user_id, checked_key(idempotency_key))
@@ -304,7 +304,7 @@ class DeepResearch(RunControl):
 
     async def _check_repeated(self, run_id: str, request: Request, values: Mapping[str, Any]) -> None:
         """Raises `RunNotFoundError`, and `RepeatedKeyError` where the run was submitted with something else."""
-        from deep_research.research.submissions import check_repeated
+        from deep_research.research.request import check_repeated
 
         await self._row(run_id)
         log = await asyncio.to_thread(self._read, run_id, 0, 1)

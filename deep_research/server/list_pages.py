@@ -41,7 +41,7 @@ class SourceText(BaseModel):
 
 def run_cursor(run: RunSummary) -> str:
     """The place of a run in the list, which stays when the run is deleted."""
-    return _encoded(f"{run.created_at.isoformat()} {run.research_id}")
+    return _cursor(run.created_at, run.research_id)
 
 
 def run_behind_cursor(cursor: str) -> RunSummary:
@@ -59,7 +59,7 @@ def run_behind_cursor(cursor: str) -> RunSummary:
 
 def entry_cursor(entry: MemoryEntry) -> str:
     """The place of an entry in the list of its user, which stays when the entry is forgotten."""
-    return _encoded(f"{entry.at.isoformat()} {entry.id}")
+    return _cursor(entry.at, entry.id)
 
 
 def entry_behind_cursor(cursor: str) -> MemoryEntry | str:
@@ -86,7 +86,7 @@ def page_of_sessions(
     page = sessions[:limit]
     if len(page) == len(sessions):
         return page, None
-    return page, _encoded(f"{page[-1].latest_run_at.isoformat()} {page[-1].latest_run_id}")
+    return page, _cursor(page[-1].latest_run_at, page[-1].latest_run_id)
 
 
 def slice_page(items: Sequence[Any], after: str | None, limit: int) -> tuple[Sequence[Any], str | None]:
@@ -100,6 +100,10 @@ def slice_page(items: Sequence[Any], after: str | None, limit: int) -> tuple[Seq
         start = int(text)
     end = start + limit
     return items[start:end], _encoded(str(end)) if end < len(items) else None
+
+
+def _cursor(moment: datetime, name: str) -> str:
+    return _encoded(f"{moment.isoformat()} {name}")
 
 
 def _encoded(text: str) -> str:
